@@ -1,0 +1,318 @@
+"""YAML text to plain data that remembers the line and column of every field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from _ruamel_yaml import CParser
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.tag import Tag
+
+from renderer import scalars
+from renderer.model import Body, Document, Finding, Path, Position, Severity
+from renderer.scalars import Kind
+
+MAX_BYTES = 1 << 20
+"""The largest policy file that is read: 1 MiB, some two thousand clusters in one file."""
+MAX_FOREIGN_BYTES = 4 << 20
+"""The largest manifest of somebody else that is read; big CustomResourceDefinitions fit."""
+MAX_DEPTH = 32
+MAX_NODES = 20_000
+
+_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
+_STRING_TAG = "tag:yaml.org,2002:str"
+# One shared tag for each kind: comparing it by identity is what makes reading a large fleet quick.
+_TAGS = {kind: Tag(suffix=kind) for kind in Kind}
+_KINDS = {id(tag): kind for kind, tag in _TAGS.items()}
+_PLAIN = _TAGS[Kind.STR]
+_QUOTED = Tag(suffix=_STRING_TAG)
+_COLLECTION = Tag(suffix="")
+_LOOKALIKE = re.compile("[\u00a0\u00ad\u034f\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]")
+_MERGE = "<<"
+
+
+class _Composer(CParser):  # type: ignore[misc]
+    """libyaml's composer; the tag of an untagged scalar is its `Kind`, decided while composing."""
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+    def resolve(self, node: Any, value: str, implicit: Any) -> Tag:
+        if node is ScalarNode:
+            return _TAGS[scalars.kind(value)] if implicit[0] else _QUOTED
+        return _COLLECTION
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one file holds: its documents, and what is wrong with its text."""
+
+    documents: list[Document] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def read(file: str, data: bytes) -> Read:
+    """The documents of a policy file.  Strict: what two YAML readers could take differently is a finding."""
+    return _read(file, data, limit=MAX_BYTES, strict=True)
+
+
+def read_foreign(file: str, data: bytes) -> Read:
+    """The documents of a manifest that somebody else owns: read as kustomize would, without our rules."""
+    return _read(file, data, limit=MAX_FOREIGN_BYTES, strict=False)
+
+
+def _read(file: str, data: bytes, *, limit: int, strict: bool) -> Read:
+    out = Read()
+    try:
+        text = _decode(file, data, limit)
+        source = _Source(file, text)
+        for index, node in enumerate(source.compose()):
+            builder = _Builder(file, strict=strict)
+            plain = builder.build(node)
+            out.findings.extend(builder.findings)
+            if isinstance(plain, dict):
+                out.documents.append(Document(file=file, data=plain, marks=_Marks(source, index)))
+            elif plain is not None:
+                out.findings.append(_not_a_mapping(file, node, plain))
+    except _Refused as refused:
+        out.findings.append(refused.finding)
+    return out
+
+
+class _Refused(Exception):
+    """The text cannot be read on from here."""
+
+    def __init__(self, code: str, position: Position, message: str, help: str) -> None:
+        super().__init__(message)
+        self.finding = Finding(code, Severity.ERROR, position, message, help)
+
+
+def _decode(file: str, data: bytes, limit: int) -> str:
+    if len(data) > limit:
+        message = f"the file has {len(data)} bytes; at most {limit} are read"
+        raise _Refused("policy/limit", Position(file), message, "Split it into several files.")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _Refused("policy/encoding", Position(file), "the file is UTF-16", "Save it as UTF-8.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8-sig")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        raise _Refused("policy/encoding", Position(file, line, column), message, "Save the file as UTF-8.") from None
+
+
+class _Source:
+    """The text of one file.  Positions are needed only for findings, so nodes are composed again for them."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.text = text
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        return list(self.compose())
+
+    def compose(self) -> Iterator[Node]:
+        """The root nodes, one for each document that is not empty.  Raises `_Refused`."""
+        _refuse_deep(self.file, self.text)
+        try:
+            parser = _Composer(self.text)
+            while parser.check_node():
+                node = parser.get_node()
+                if not (node.ctag is _TAGS[Kind.NULL]):
+                    yield node
+        except (YAMLError, ReaderError, ValueError) as error:
+            raise _refusal(self.file, error) from None
+
+
+class _Marks:
+    __slots__ = ("_index", "_source")
+
+    def __init__(self, source: _Source, index: int) -> None:
+        self._source = source
+        self._index = index
+
+    def at(self, path: Path, *, key: bool = False) -> Position:
+        node, key_node = self._source.nodes[self._index], None
+        for step in path:
+            child_key, child = _child(node, step)
+            if child is None:
+                key = True
+                break
+            node, key_node = child, child_key or key_node
+        block = not isinstance(node, ScalarNode) and not node.flow_style
+        return _position(self._source.file, key_node if key_node is not None and (key or block) else node)
+
+
+def _child(node: Node, step: str | int) -> tuple[Node | None, Node | None]:
+    if isinstance(node, SequenceNode) and isinstance(step, int) and 0 <= step < len(node.value):
+        item = node.value[step]
+        return (item if isinstance(item, ScalarNode) else None), item
+    if isinstance(node, MappingNode):
+        for name, item in node.value:
+            if isinstance(name, ScalarNode) and name.value == step:
+                return name, item
+    return None, None
+
+
+def _position(file: str, node: Node) -> Position:
+    start, end = node.start_mark, node.end_mark
+    length = end.column - start.column if end.line == start.line else 1
+    return Position(file, start.line + 1, start.column + 1, max(length, 1))
+
+
+# libyaml's composer recurses in C, where a hundred thousand brackets end the process: no composing
+# before a cheap bound holds, or libyaml's own events have shown that the nesting is harmless.
+_COMPACT = re.compile(r"(?:[-?:][ \t]+){32}")
+
+
+def _refuse_deep(file: str, text: str) -> None:
+    if text.count("[") + text.count("{") <= 500 and not _COMPACT.search(text):
+        return
+    depth = 0
+    try:
+        events = CParser(text)
+        while (event := events.get_event()) is not None:
+            name = type(event).__name__
+            depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+            if depth > MAX_DEPTH + 2:  # the stream and the document count as well
+                start = event.start_mark
+                raise _too_deep(file, Position(file, start.line + 1, start.column + 1))
+    except YAMLError as error:
+        raise _refusal(file, error) from None
+
+
+def _too_deep(file: str, position: Position) -> _Refused:
+    return _Refused("policy/limit", position, f"nested more than {MAX_DEPTH} levels deep", "Flatten the document.")
+
+
+def _refusal(file: str, error: Exception) -> _Refused:
+    if isinstance(error, ReaderError):
+        message = "a control character is not allowed in YAML"
+        return _Refused("policy/encoding", Position(file), message, "Is this a binary file?")
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    context = getattr(error, "context", None)
+    message = f"{problem}, {context}" if context else str(problem)
+    return _Refused("policy/syntax", position, f"not valid YAML: {message}", _syntax_help(str(problem)))
+
+
+def _syntax_help(problem: str) -> str:
+    if "cannot start any token" in problem:
+        return "Indent with blanks, not with tabs; quote a text that begins with @, %, ` or |."
+    if "mapping values" in problem:
+        return "Check the indentation, and quote a text that contains ': '."
+    if "undefined alias" in problem:
+        return "An alias can only name an anchor of the same document, further up."
+    return "Check the indentation and the quotes at this place."
+
+
+def _not_a_mapping(file: str, node: Node, plain: object) -> Finding:
+    kind = "a list" if isinstance(plain, list) else "a single value"
+    message = f"the document is {kind}, not a mapping"
+    return Finding("policy/type", Severity.ERROR, _position(file, node), message, "Begin it with apiVersion: and kind:.")
+
+
+class _Builder:
+    """Nodes to plain data, gathering what readers could take differently."""
+
+    def __init__(self, file: str, *, strict: bool) -> None:
+        self.file = file
+        self.strict = strict
+        self.findings: list[Finding] = []
+        self._left = MAX_NODES if strict else 50 * MAX_NODES
+
+    def build(self, node: Node, depth: int = 1) -> Any:
+        if node.__class__ is ScalarNode:
+            return self._scalar(node)
+        if depth > MAX_DEPTH:  # an alias to its own parent ends here as well
+            raise _too_deep(self.file, _position(self.file, node))
+        self._left -= len(node.value) + 1
+        if self._left < 0:
+            message = f"the document has more than {MAX_NODES} fields once its aliases are expanded"
+            raise _Refused("policy/limit", _position(self.file, node), message, "Split it, or use fewer aliases.")
+        if node.ctag is not _COLLECTION:
+            self._check_tag(node)
+        if node.__class__ is SequenceNode:
+            return [self.build(item, depth + 1) for item in node.value]
+        return self._mapping(node, depth)
+
+    def _mapping(self, node: MappingNode, depth: int) -> Body:
+        out: Body = {}
+        for key_node, item in node.value:
+            if key_node.ctag is not _PLAIN or not key_node.value.isascii():
+                self._check_key(key_node)
+                if key_node.value == _MERGE and not self.strict:
+                    merged = self.build(item, depth + 1)
+                    for part in merged if isinstance(merged, list) else [merged]:
+                        out = {**part, **out} if isinstance(part, dict) else out
+                    continue
+            key = key_node.value if key_node.__class__ is ScalarNode else ""
+            if key in out:
+                self._add_duplicate(node, key_node)
+            out[key] = self.build(item, depth + 1)
+        return out
+
+    def _check_key(self, node: Node) -> None:
+        if not isinstance(node, ScalarNode):
+            self._add("policy/type", node, "a key must be a text", "Write it as a plain word.")
+        elif self.strict and node.value == _MERGE and not node.style:
+            self._add("policy/syntax", node, "merge keys (<<) are not part of YAML 1.2", "Write the fields out.")
+        else:
+            self._scalar(node)
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        if node.ctag is _QUOTED:
+            return node.value
+        kind = _KINDS.get(id(node.ctag))
+        if kind is None:
+            self._check_tag(node)
+            is_text = node.tag == _STRING_TAG
+            return node.value if is_text else scalars.value(node.value, scalars.kind(node.value))
+        if kind is Kind.STR and node.value.isascii():
+            return node.value
+        if self.strict and kind is Kind.STR:
+            self._check_blanks(node)
+        if self.strict and kind is Kind.AMBIGUOUS:
+            message = f"{_short(node.value)} is read differently by YAML 1.1 and YAML 1.2 readers"
+            self._add("policy/ambiguous-scalar", node, message, _unambiguous(_short(node.value)))
+        return scalars.value(node.value, kind)
+
+    def _check_tag(self, node: Node) -> None:
+        if self.strict and node.tag not in _CORE_TAGS:
+            self._add("policy/syntax", node, f"tag {_short(node.tag)} is not known", "Remove it: policies need no tags.")
+
+    def _check_blanks(self, node: ScalarNode) -> None:
+        if found := _LOOKALIKE.search(node.value):
+            message = f"U+{ord(found.group()):04X} looks like a blank, or like nothing, but is neither"
+            self._add("policy/syntax", node, message, "Replace it with a plain blank, or quote the text.")
+
+    def _add_duplicate(self, mapping: MappingNode, node: ScalarNode) -> None:
+        first = next(key for key, _ in mapping.value if key.value == node.value)
+        message = f"key {_short(node.value)} stands twice in this mapping, first in line {first.start_mark.line + 1}"
+        self._add("policy/duplicate-key", node, message, "Remove one of the two.")
+
+    def _add(self, code: str, node: Node, message: str, help: str) -> None:
+        self.findings.append(Finding(code, Severity.ERROR, _position(self.file, node), message, help))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _unambiguous(plain: str) -> str:
+    if plain.lower() in {"y", "yes", "on", "n", "no", "off"}:
+        meant = "true" if plain.lower() in {"y", "yes", "on"} else "false"
+        return f'Write "{plain}" for a text, or {meant} for a boolean.'
+    return f'Write "{plain}" for a text; write a number in plain decimal digits.'

@@ -1,0 +1,91 @@
+"""Plain data to YAML text: byte-stable, and read the same by every YAML reader."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from typing import Any
+
+from _ruamel_yaml import CEmitter
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from renderer import scalars
+from renderer.model import Body
+from renderer.scalars import Kind
+
+_FIRST = {key: rank for rank, key in enumerate(("apiVersion", "kind", "metadata", "spec"))}
+_TAG = "tag:yaml.org,2002:"
+
+
+def yaml(body: Body | list[Any]) -> str:
+    """One document: top-level keys in Kubernetes order, all others alphabetical, lists as given.
+
+    Strings that any reader could take for something else are quoted; nothing is folded or anchored.
+    Raises `TypeError` for values that JSON does not have.
+    """
+    out = io.StringIO()
+    emitter = _Emitter(out)
+    emitter.open()
+    emitter.serialize(_top(body))
+    emitter.close()
+    return out.getvalue()
+
+
+class _Emitter(CEmitter):  # type: ignore[misc]
+    def __init__(self, stream: io.StringIO) -> None:
+        CEmitter.__init__(self, stream, width=-1, allow_unicode=True, indent=2)
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+    def resolve(self, node: Any, value: Any, implicit: Any) -> str:
+        return {ScalarNode: f"{_TAG}str", SequenceNode: f"{_TAG}seq", MappingNode: f"{_TAG}map"}[node]
+
+
+def _top(body: Body | list[Any]) -> Node:
+    if isinstance(body, list):
+        return _node(body)
+    return _mapping(sorted(body.items(), key=lambda item: (_FIRST.get(item[0], len(_FIRST)), item[0])))
+
+
+def _mapping(items: Iterable[tuple[str, Any]]) -> MappingNode:
+    pairs = [(_text(key), _node(value)) for key, value in items]
+    return MappingNode(f"{_TAG}map", pairs, flow_style=not pairs)
+
+
+def _node(value: Any) -> Node:
+    match value:
+        case bool():
+            return _scalar("true" if value else "false")
+        case int():
+            return _scalar(str(value))
+        case str():
+            return _text(value)
+        case dict():
+            return _mapping(sorted(value.items()))
+        case list() | tuple():
+            return SequenceNode(f"{_TAG}seq", [_node(item) for item in value], flow_style=not value)
+    raise TypeError(f"{type(value).__name__} has no place in a manifest")
+
+
+def _scalar(plain: str) -> ScalarNode:
+    return ScalarNode(f"{_TAG}str", plain, style="")
+
+
+def _text(text: str) -> ScalarNode:
+    if "\n" in text and _fits_block(text):
+        return ScalarNode(f"{_TAG}str", text, style="|")
+    if not text.isprintable():
+        return ScalarNode(f"{_TAG}str", text, style='"')
+    quote = "'" if '"' in text else '"'
+    return ScalarNode(f"{_TAG}str", text, style="" if scalars.kind(text) is Kind.STR else quote)
+
+
+def _fits_block(text: str) -> bool:
+    """Whether a literal block keeps the text as it is for every reader: no trailing blanks, tabs or odd ends."""
+    lines = text.removesuffix("\n").split("\n")
+    plain = all(line == line.rstrip() and line.isprintable() for line in lines)
+    return plain and not text.endswith("\n\n") and not lines[0].startswith(" ") and lines[0] != ""

@@ -1,0 +1,190 @@
+"""The frozen values that pass from stage to stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and list indices from the root of a document."""
+
+Body: TypeAlias = dict[str, Any]
+"""A Kubernetes object as plain data; the one place where free-form data is passed on."""
+
+
+class Severity(StrEnum):
+    """How much a finding weighs; only errors stop a render."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a file of the repository; line and column count from 1, length in characters."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+    length: int = 1
+
+
+class Marks(Protocol):
+    """Knows where each field of one document stands."""
+
+    def at(self, path: Path, *, key: bool = False) -> Position:
+        """The position of the value at `path`, or of its key; of the nearest parent if it is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML document as plain data, with the marks that lead back to its text."""
+
+    file: str
+    data: Body
+    marks: Marks = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The field of a document that asked for something."""
+
+    document: Document
+    path: Path = ()
+    key: bool = False
+
+    @property
+    def position(self) -> Position:
+        return self.document.marks.at(self.path, key=self.key)
+
+    def below(self, *path: str | int) -> Origin:
+        return replace(self, path=self.path + path, key=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something a person should know, at a place, with the next step to take."""
+
+    code: str
+    severity: Severity
+    position: Position
+    message: str
+    help: str = ""
+    clusters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A finding whose place is still a field of a document; it becomes a `Finding` once per run."""
+
+    code: str
+    origin: Origin
+    message: str
+    help: str = ""
+
+
+class TreeError(Exception):
+    """A path of the tree that cannot be read: missing, outside, not a file, or too large."""
+
+    def __init__(self, reason: str, *, missing: bool = False, code: str = "policy/unreadable") -> None:
+        super().__init__(reason)
+        self.missing = missing
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a folder of the tree; `problem` tells why a link or special file is not followed."""
+
+    name: str
+    folder: bool
+    problem: str = ""
+
+
+class Tree(Protocol):
+    """The files of one repository state; paths are relative to its root, with forward slashes."""
+
+    def list(self, folder: str) -> Sequence[Entry]:
+        """The entries of a folder, sorted by name; none where the folder does not exist."""
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file.  Raises `TreeError`."""
+
+
+class Component(StrEnum):
+    """The four API clients of KubeVirt that have a rate limiter of their own."""
+
+    API = "api"
+    CONTROLLER = "controller"
+    HANDLER = "handler"
+    WEBHOOK = "webhook"
+
+    @property
+    def program(self) -> str:
+        """What people call it in logs and dashboards."""
+        return {"webhook": "virt-api's webhook client"}.get(self.value, f"virt-{self.value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A token bucket: `qps` calls a second sustained, `burst` calls at once."""
+
+    qps: int
+    burst: int
+
+    def __str__(self) -> str:
+        return f"{self.qps}/{self.burst}"
+
+
+class Via(StrEnum):
+    """How a setting of KubeVirt reaches a cluster whose KubeVirt object HyperConverged owns."""
+
+    FIELD = "field"
+    JSONPATCH = "jsonpatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of an operator object in release-neutral words, and the policy line that asked for it."""
+
+    field: str
+    value: Any
+    origin: Origin
+    via: Via = Via.FIELD
+    replaces_annotation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One object of an overlay folder, for the folders that a single policy owns."""
+
+    folder: str
+    name: str
+    body: Body
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The files of one cluster, relative to its folder, and the fields each operator patch may change."""
+
+    files: Mapping[str, str]
+    intent: tuple[Path, ...] = ()
+
+
+def folded(path: Path) -> str:
+    """`spec.versions.kubevirt`, `spec.profiles[0]`: a path as people write it."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def walk(tree: Tree, folder: str) -> Iterator[tuple[str, Entry]]:
+    """Every file below a folder, and every entry that cannot be followed, in order of path."""
+    for entry in tree.list(folder):
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.folder and not entry.problem:
+            yield from walk(tree, path)
+        else:
+            yield path, entry
