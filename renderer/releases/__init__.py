@@ -1,0 +1,1 @@
+"""What each product release accepts, as data.  A new release is one entry in one table."""
