@@ -1,0 +1,11 @@
+"""Kustomize directories read statically: how one operator object looks there, and the patch it takes.
+
+`BaseReader(tree).read(base, wanted, component)` answers with a `Base` or with the problems that keep
+it from being read; `operations` and `apply` make and run the JSON 6902 patch onto what it found.
+"""
+
+from renderer.bases.patching import FieldError, Operation, apply, operations
+from renderer.bases.reader import BaseReader
+from renderer.bases.values import Base, BaseProblem, Wanted
+
+__all__ = ["Base", "BaseProblem", "BaseReader", "FieldError", "Operation", "Wanted", "apply", "operations"]
