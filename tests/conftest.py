@@ -1,0 +1,7 @@
+"""What all tests share."""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write into tests/cases what the program does")
