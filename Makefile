@@ -47,7 +47,7 @@ lint: env-dev ## all of test but the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 bench: env-dev ## measures speed and memory on fleets of 1 to 10,000 clusters
 	$(BIN)/python benchmarks/run.py $(ARGS)

@@ -1,0 +1,57 @@
+"""The locks: complete, of one mind, and free of anything that belongs to the machine that made them."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+LOCKS = ["requirements.txt", "requirements-dev.txt"]
+
+
+def locked(name: str) -> dict[str, Requirement]:
+    """The requirements of a lock, each checked to hold at least one hash."""
+    text = (ROOT / name).read_text().replace("\\\n", " ")
+    found: dict[str, Requirement] = {}
+    for line in text.splitlines():
+        if line and not line.lstrip().startswith("#"):
+            requirement, *hashes = line.split(" --hash=")
+            assert hashes, line
+            assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", word.strip()) for word in hashes), line
+            parsed = Requirement(requirement)
+            found[canonicalize_name(parsed.name)] = parsed
+    return found
+
+
+def wanted(*, tests: bool) -> list[Requirement]:
+    """What pyproject.toml asks for, for rendering or for the tests too."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, groups = config["project"], config["dependency-groups"]
+    words = [*project["dependencies"], *groups["install"]]
+    if tests:
+        words += project["optional-dependencies"]["build"]
+        words += [word for word in groups["dev"] if isinstance(word, str)]
+    return [Requirement(word) for word in words]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_lock_names_no_index_and_no_path(name: str) -> None:
+    lines = (ROOT / name).read_text().splitlines()
+    assert [line for line in lines if "://" in line or re.match(r"\s*(-|/)", line.replace("--hash=", ""))] == []
+
+
+@pytest.mark.parametrize(("name", "tests"), [("requirements.txt", False), ("requirements-dev.txt", True)])
+def test_lock_fits_pyproject(name: str, tests: bool) -> None:
+    pins = locked(name)
+    for requirement in wanted(tests=tests):
+        [pin] = pins[canonicalize_name(requirement.name)].specifier
+        assert pin.operator == "=="
+        assert pin.version in requirement.specifier, f"{requirement}: run make lock"
+
+
+def test_rendering_and_tests_use_the_same_versions() -> None:
+    some, every = (locked(name) for name in LOCKS)
+    assert some == {name: every[name] for name in some}
