@@ -1,1 +1,1 @@
-"""The work tree on disk: read without following links out, compared with what was rendered, and written in whole files."""
+"""The work tree on disk: read, compared with what was rendered, and written in whole files."""
