@@ -4,8 +4,19 @@
 it from being read; `operations` and `apply` make and run the JSON 6902 patch onto what it found.
 """
 
-from renderer.bases.patching import FieldError, Operation, apply, operations
+from renderer.bases.patching import APPEND, FieldError, Inapplicable, Operation, apply, operations
 from renderer.bases.reader import BaseReader
 from renderer.bases.values import Base, BaseProblem, Wanted
 
-__all__ = ["Base", "BaseProblem", "BaseReader", "FieldError", "Operation", "Wanted", "apply", "operations"]
+__all__ = [
+    "APPEND",
+    "Base",
+    "BaseProblem",
+    "BaseReader",
+    "FieldError",
+    "Inapplicable",
+    "Operation",
+    "Wanted",
+    "apply",
+    "operations",
+]

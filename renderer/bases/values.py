@@ -84,9 +84,13 @@ class Subject:
         except Refused as refused:
             return replace(self, problems=(*self.problems, refused.problem), later=later)
 
-    def meeting(self) -> Subject:
-        """The object with a note that our component ran at this moment."""
-        return replace(self, met=self)
+    def meeting(self, origin: Origin) -> Subject:
+        """The object with a note that our component, listed at `origin`, ran at this moment."""
+        if self.met is None:
+            return replace(self, met=self)
+        message = "our component is listed twice on the way to the object, so it would run twice"
+        problem = BaseProblem("base/conflict", message, "Remove one of the two.", origin)
+        return replace(self, problems=(*self.problems, problem))
 
 
 class Step(Protocol):
