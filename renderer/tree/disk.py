@@ -57,9 +57,9 @@ class DiskTree:
 
     def read(self, path: str, *, limit: int = MAX_BYTES) -> bytes:
         """The bytes of a file.  Raises `TreeError`, also where the file has more than `limit` bytes."""
-        folder, _, name = path.rpartition("/")
         try:
-            place = f"{self.place(folder)}/{_checked(name)}"
+            folder, name = _split(path)
+            place = f"{self.place(folder)}/{name}"
             try:
                 return load(place, limit=limit)
             except OSError as error:
@@ -78,9 +78,9 @@ class DiskTree:
         if folder.count("/") >= MAX_DEPTH:
             raise TreeError(f"folders are nested more than {MAX_DEPTH} deep")
         place = os.fspath(self.root)
-        if folder not in ("", "."):
-            parent, _, name = folder.rpartition("/")
-            place = f"{self.place(parent) if '/' in folder else place}/{_checked(name)}"
+        if folder:
+            parent, name = _split(folder)
+            place = f"{self.place(parent)}/{name}"
             _refuse_other_than_folder(place, folder)
         self._places[folder] = place
         return place
@@ -108,8 +108,9 @@ class DiskTree:
             inside = _inside(target, os.path.realpath(self.root))
             mode = os.stat(target).st_mode if inside else 0
         except OSError as error:
-            reasons = {errno.ENOENT: "a link to nothing", errno.ELOOP: "a link that leads in a circle"}
-            raise TreeError(reasons.get(error.errno or 0) or str(explained(error))) from None
+            if explained(error).missing:
+                raise TreeError("a link to nothing") from None
+            raise TreeError("a link that leads in a circle") if is_link(error) else explained(error) from None
         if not inside:
             raise TreeError("a link that leads out of the repository")
         if not stat.S_ISREG(mode):
@@ -168,12 +169,13 @@ def _inside(target: str, root: str) -> bool:
     return os.path.commonpath((root, target)) == root and ".git" not in target[len(root) :].split(os.sep)
 
 
-def _checked(name: str) -> str:
-    if name in ("", ".", "..") or "\0" in name:
+def _split(path: str) -> tuple[str, str]:
+    folder, slash, name = path.rpartition("/")
+    if name in ("", ".", "..") or "\0" in name or (slash and not folder):
         raise TreeError(_DOWNWARDS)
     if name.lower() == ".git":
         raise TreeError(".git is not part of the files of a commit")
-    return name
+    return folder, name
 
 
 def _refuse_other_than_folder(place: str, folder: str) -> None:
