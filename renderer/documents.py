@@ -88,6 +88,29 @@ def _read(file: str, data: bytes, *, limit: int, strict: bool) -> Read:
     return out
 
 
+def scalar_lines(file: str, text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where the scalars of a file begin and end, as (line, column) from 1; none where it is no valid YAML."""
+    try:
+        roots = list(_Source(file, text).compose())
+    except _Refused:
+        return []
+    seen: set[int] = set()
+    return [span for root in roots for span in _spans(root, seen)]
+
+
+def _spans(node: Node, seen: set[int]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    if id(node) in seen:  # an alias
+        return
+    seen.add(id(node))
+    if isinstance(node, ScalarNode):
+        start, end = node.start_mark, node.end_mark
+        yield (start.line + 1, start.column + 1), (end.line + 1, end.column + 1)
+    else:
+        for item in node.value:
+            for child in item if isinstance(item, tuple) else (item,):
+                yield from _spans(child, seen)
+
+
 class _Refused(Exception):
     """The text cannot be read on from here."""
 

@@ -39,13 +39,13 @@ class Marks(Protocol):
         """The position of the value at `path`, or of its key; of the nearest parent if it is absent."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One YAML document as plain data, with the marks that lead back to its text."""
+    """One YAML document as plain data, with the marks that lead back to its text; equal only to itself."""
 
     file: str
     data: Body
-    marks: Marks = field(repr=False, compare=False)
+    marks: Marks = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +148,16 @@ class Via(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of an operator object in release-neutral words, and the policy line that asked for it."""
+    """One field of an operator object in release-neutral words, and the policy line that asked for it.
+
+    `subject` is the first part of the codes of findings on it; `replaces_annotation` that the policy
+    acknowledges that HyperConverged's JSON patch annotation is replaced.
+    """
 
     field: str
     value: Any
     origin: Origin
+    subject: str
     via: Via = Via.FIELD
     replaces_annotation: bool = False
 

@@ -2,9 +2,9 @@
 
 Integers only: needs are in milli-QPS and rounded up, shares of the headroom in QPS and rounded down.
 
-A limit in place is changed only where demand or headroom has left a band around it, so that wavering facts do not
-become pull requests: from a first result on, however long it lasts, two levels of demand whose needs are at most
-1.38 to 1 change a limit at most twice, and two levels of headroom at most 1.2 to 1 change it at most once.
+A limit in place is changed only where demand or headroom has left a band around it, so that wavering facts
+do not become pull requests: from a first result on, needs that stay within 1.38 to 1 change a limit at most
+twice, and headroom that stays within 1.2 to 1 at most once, however long they waver.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Step(StrEnum):
 class Sized:
     """The limit of each of a component's `processes`.
 
-    `need_milli` is the sustained rate in milli-QPS that ends the storm in time, `seconds_milli` the milliseconds
-    that it takes under `limit`, both rounded up; `missed` says that this is too long.
+    `need_milli` is the sustained rate in milli-QPS that ends the storm in time, `seconds_milli` how long the
+    storm takes under `limit`, in milliseconds; both are rounded up.  `missed` says that it takes too long.
     """
 
     limit: Limit
@@ -113,9 +113,9 @@ class _Range:
     percent: int
 
 
-# The defaults are KubeVirt 1.7's: anything lower, with headroom to spare, only slows a storm down.  Of the highest,
-# 400 has a published result for the controller (kubevirt/kubevirt#7879), and 200 is highBurst's for the handler.
-# The least and the percentages are this project's choice.
+# The defaults are KubeVirt 1.7's: anything lower, with headroom to spare, only slows a storm down.  Of the
+# highest, 400 has a published result for the controller (kubevirt/kubevirt#7879), and 200 is what highBurst
+# gives the handler.  The least and the percentages are this project's choice.
 _RANGES: Mapping[Component, _Range] = {
     Component.API: _Range(default=200, least=50, most=400, percent=12),
     Component.CONTROLLER: _Range(default=200, least=50, most=400, percent=50),
@@ -123,7 +123,8 @@ _RANGES: Mapping[Component, _Range] = {
     Component.WEBHOOK: _Range(default=200, least=50, most=400, percent=13),
 }
 
-_GRID = (10, 15, 20, 30, 40, 50, 75, 100)  # and their tenfold, hundredfold…: steps wider than the 1.2 of the band
+# And their tenfold, hundredfold…  Each step is wider than the band of 1.2; the promise above rests on that.
+_GRID = (10, 15, 20, 30, 40, 50, 75, 100)
 _BURST_SECONDS = 2  # burst : qps in every KubeVirt default
 _BACKOFF = (100, 90, 81, 72, 65, 59)  # percent; 0.9 a step, as AIMDLimit of Netflix/concurrency-limits
 
@@ -184,8 +185,9 @@ def worst_case(limits: Mapping[Component, Limit], nodes: int) -> Limit:
 def safe_qps(headroom: Headroom, unhealthy: int) -> int | None:
     """The load in QPS that the API server can take on top of today's; `None` where no headroom is known.
 
-    1000 QPS cost 9 cores (hosted control planes measurement, OpenShift docs hcp-load-based-limit).  Three quarters
-    of what is free are safe (Netflix/concurrency-limits), and less after each unhealthy observation in a row.
+    1000 QPS cost 9 cores (hosted control planes measurement, OpenShift docs hcp-load-based-limit).  Three
+    quarters of what is free are safe (Netflix/concurrency-limits); each unhealthy observation in a row takes
+    a tenth off.
 
     Raises `ValueError` where `unhealthy` is negative.
     """
@@ -200,8 +202,9 @@ def safe_qps(headroom: Headroom, unhealthy: int) -> int | None:
 def calls(component: Component, demand: Demand) -> int:
     """The API calls that the busiest process of a component makes in the storm.
 
-    virt-controller: 27 a virtual machine (kubevirt/ci-performance-benchmarks; kubevirt/kubevirt#7879).  The others
-    are estimates: virt-handler 8, with 1.5 times the mean on the busiest node; virt-api 1 from each client.
+    virt-controller: 27 a virtual machine (kubevirt/ci-performance-benchmarks; kubevirt/kubevirt#7879).  The
+    others are estimates: virt-handler 8, with 1.5 times the mean on the busiest node; virt-api 1 from each of
+    its two clients.
     """
     machines, nodes = demand.virtual_machines, demand.nodes
     match component:
@@ -233,8 +236,8 @@ def bounds(component: Component, nodes: int, safe: int | None, *, enforce: bool)
 def decide(need: int, previous: int | None, *, bounds: Bounds, tolerated: Bounds) -> tuple[int, Step]:
     """The next QPS for a need in milli-QPS, and why; `tolerated` are the bounds with a fifth more headroom.
 
-    A new value has a margin of 15 % (the vertical pod autoscaler's recommendation margin).  It is lowered only
-    when a further 20 % too high (addon-resizer's acceptance offset): 1.15 times 1.2 is 1.38.
+    A new value has a margin of 15 % (the vertical pod autoscaler's recommendation margin).  It is lowered
+    once it is a further 20 % too high (addon-resizer's acceptance offset): 1.15 times 1.2 is 1.38.
     """
     higher = bounds.clamp(ceil_grid(_ceil(need * 115, 100_000)))
     # The tolerated floor: where the guard is enforced, the floor itself follows the headroom up and down.

@@ -63,19 +63,28 @@ def operations(body: Body, fields: Sequence[tuple[Path, Any]]) -> list[Operation
 
 def apply(body: Body, patch: Sequence[Operation]) -> Body:
     """The object with the operations applied; what they do not touch is shared with `body`.  Raises `Inapplicable`."""
-    out = body
     for index, operation in enumerate(patch):
-        problem = _malformed(operation)
-        if problem:
-            raise Inapplicable(index, problem)
-        out = _unshared(out, operation)
-        try:
-            jsonpatch.apply_patch(out, [operation], in_place=True)
-        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, LookupError) as error:
-            raise Inapplicable(index, str(error)) from None
-        if operation["op"] in ("copy", "move") and not _bounded(out):
-            raise Inapplicable(index, "the object grows too large or too deep")
-    return out
+        body = _applied(body, operation, index)
+    return body
+
+
+def apply_leniently(body: Body, patch: Sequence[Operation]) -> Body:
+    """As `apply`, but with what kustomize forgives beyond RFC 6902.  Raises `Inapplicable`.
+
+    A missing key of a mapping that is there can be replaced, tested for null and copied as null.  Tried with
+    kustomize 5.8; source: partialDoc.get of github.com/evanphx/json-patch v4.
+    """
+    for index, operation in enumerate(patch):
+        match operation:
+            case {"op": "replace", "path": str(where), "value": _} if _misses(body, where):
+                body = _applied(body, {**operation, "op": "add"}, index)
+            case {"op": "test", "path": str(where), "value": None} if _misses(body, where):
+                continue
+            case {"op": "copy", "from": str(where), "path": path} if _misses(body, where):
+                body = _applied(body, {"op": "add", "path": path, "value": None}, index)
+            case _:
+                body = _applied(body, operation, index)
+    return body
 
 
 def pointer(path: Path) -> str:
@@ -129,6 +138,31 @@ def _put(node: Any, path: Path, value: Any) -> None:
         node.append(value)
     else:
         node[path[-1]] = value
+
+
+def _applied(body: Body, operation: Operation, index: int) -> Body:
+    problem = _malformed(operation)
+    if problem:
+        raise Inapplicable(index, problem)
+    out = _unshared(body, operation)
+    try:
+        jsonpatch.apply_patch(out, [operation], in_place=True)
+    except LookupError:
+        raise Inapplicable(index, f"there is nothing at {operation.get('from', operation['path'])}") from None
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
+        raise Inapplicable(index, str(error)) from None
+    if operation["op"] in ("copy", "move") and not _bounded(out):
+        raise Inapplicable(index, "the object grows too large or too deep")
+    return out
+
+
+def _misses(body: Body, where: str) -> bool:
+    """Whether the last step of a pointer is a missing key of a mapping that is there."""
+    *parents, last = [_unescaped(step) for step in where.split("/")[1:]] or [""]
+    node: Any = body
+    for step in parents:
+        node = _child(node, int(step) if isinstance(node, list) and step.isdecimal() else step)
+    return isinstance(node, dict) and last not in node
 
 
 def _malformed(operation: Any) -> str:

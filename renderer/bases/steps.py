@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from renderer.bases.merging import Unmergeable, merge
-from renderer.bases.patching import Inapplicable, Operation, apply
+from renderer.bases.patching import Inapplicable, Operation, apply_leniently
 from renderer.bases.targets import Target
 from renderer.bases.values import BaseProblem, Identity, Refused, Subject
 from renderer.model import Body, Origin, folded
@@ -72,7 +72,7 @@ class JsonPatch:
         # patchesJson6902 makes no note of its own and finds annotations only after another step did.
         annotated = not self.legacy or bool(subject.earlier)
         try:
-            body = apply(_with_annotations(subject.body) if annotated else subject.body, self.operations)
+            body = apply_leniently(_with_annotations(subject.body) if annotated else subject.body, self.operations)
         except Inapplicable as error:
             place = self.places[min(error.index, len(self.places) - 1)]
             message = f"operation {error.index + 1} of this patch does not apply: {error}"

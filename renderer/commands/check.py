@@ -1,0 +1,95 @@
+"""`check`: findings, and whether the overlays are exactly what the policies render."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+import click
+
+from renderer.commands import options
+from renderer.commands.errors import CannotRun
+from renderer.findings import SEVERITIES
+from renderer.model import Finding, Position, TreeError
+from renderer.report import Report
+from renderer.report.base import FileChange
+from renderer.tree import Change, Comparison, State, compare
+
+_RENDER = "Run kubevirt-policy render and commit the result."
+_MESSAGES = {
+    State.MISSING: ("overlay/missing", "the policies render this file, and it is not there", _RENDER),
+    State.STALE: ("overlay/stale", "the policies now render something else", _RENDER),
+    State.EDITED: ("overlay/edited", "the file was changed by hand", f"Change the policies instead. {_RENDER}"),
+    State.ORPHANED: ("overlay/orphaned", "no policy renders this file any more", _RENDER),
+    State.NEWER: ("overlay/newer", "a newer version of this tool wrote the file", "Install that version."),
+}
+
+
+@click.command("check")
+@options.shared
+def command(
+    root: Path | None, allow_empty: bool, output_format: str, strict: bool, quiet: bool, debug: bool
+) -> int:
+    """Check policies, and that the overlays are exactly what they render.
+
+    Writes nothing and needs no kustomize: for pre-commit and CI.
+    """
+    repository = options.open_repository(root)
+    outcome = repository.run(allow_empty=allow_empty)
+    found = Comparison()
+    if not outcome.failed:
+        try:
+            found = compare(repository.path, outcome.folder, outcome.files)
+        except TreeError as error:
+            raise CannotRun(f"{outcome.folder} cannot be compared: {error}") from None
+    report = Report(
+        findings=[*outcome.findings, *_findings(found)],
+        line=options.Lines(repository.tree),
+        files=[FileChange(change.path, str(change.state), _difference(change)) for change in found.changes],
+        summary="The overlays were not compared: mend the errors first." if outcome.failed else _summary(len(outcome.rendered), found),
+        colour=options.coloured(output_format),
+        quiet=quiet,
+    )
+    options.publish(report, output_format)
+    return int(report.failed(strict=strict))
+
+
+def _findings(found: Comparison) -> Iterator[Finding]:
+    for change in found.changes:
+        code, message, help = _words(change)
+        yield Finding(code, SEVERITIES[code], Position(change.path, _first_difference(change)), message, help)
+    if found.crlf:
+        message = f"{len(found.crlf)} rendered file{'s have' if len(found.crlf) > 1 else ' has'} CRLF line ends in the work tree"
+        help = "Compared as LF. Add `overlays/** text eol=lf` to .gitattributes to keep them as rendered."
+        yield Finding("overlay/line-ends", SEVERITIES["overlay/line-ends"], Position(found.crlf[0]), message, help)
+
+
+def _words(change: Change) -> tuple[str, str, str]:
+    if change.state is not State.FOREIGN:
+        return _MESSAGES[change.state]
+    reason = change.reason or "it does not carry this tool's header"
+    if change.blocking:
+        return "overlay/in-the-way", f"a file must be written here, and what is here is not ours: {reason}", "Move it away."
+    return "overlay/foreign", f"this is not ours, and is left alone: {reason}", "Keep other manifests outside the overlays."
+
+
+def _first_difference(change: Change) -> int:
+    if change.before is None or change.after is None:
+        return 1
+    before, after = change.before.splitlines(), change.after.splitlines()
+    pairs = enumerate(zip(before, after, strict=False), start=1)
+    return next((number for number, (one, other) in pairs if one != other), min(len(before), len(after)))
+
+
+def _difference(change: Change) -> str:
+    if change.before is None or change.after is None:
+        return ""
+    lines = unified_diff(change.before.splitlines(), change.after.splitlines(), "committed", "rendered", lineterm="", n=2)
+    return "\n".join(lines)
+
+
+def _summary(clusters: int, found: Comparison) -> str:
+    if all(change.state is State.FOREIGN for change in found.changes):
+        return f"The overlays of {clusters} cluster{'s' if clusters != 1 else ''} are what the policies render."
+    return "The overlays are not what the policies render."

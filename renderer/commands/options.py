@@ -1,0 +1,108 @@
+"""The options that commands share, and the work that goes with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from renderer import config, pipeline
+from renderer.commands.errors import CannotRun
+from renderer.model import Tree, TreeError
+from renderer.pipeline import Outcome, Settings
+from renderer.report import FORMATS, Report
+from renderer.tree import DiskTree
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+root = click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The repository; default: the nearest folder upwards with .kubevirt-policy.yaml or .git.",
+)
+clusters = click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again.")
+output_format = click.option(
+    "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report."
+)
+strict = click.option("--strict", is_flag=True, help="Exit 1 on warnings as well.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Only errors.")
+allow_empty = click.option("--allow-empty", is_flag=True, help="Go on without any Cluster document: every overlay is then an orphan.")
+debug = click.option("--debug", is_flag=True, help="Show the traceback of a bug.")
+
+
+def shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every command that reads the policies."""
+    for decorate in (debug, quiet, strict, output_format, allow_empty, root):
+        command = decorate(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A work tree and its settings."""
+
+    path: Path
+    tree: DiskTree
+    settings: Settings
+
+    def run(self, *, allow_empty: bool, only: tuple[str, ...] = ()) -> Outcome:
+        """The pipeline's outcome.  Raises `CannotRun` without clusters, or for the name of an unknown one."""
+        outcome = pipeline.run(self.tree, self.settings)
+        if not outcome.rendered and not outcome.failed and not allow_empty:
+            raise CannotRun(
+                f"no Cluster document found in {self.settings.policies}/ of {self.path}. "
+                "Add one, change to the repository, or give --allow-empty to remove every overlay."
+            )
+        unknown = sorted(set(only) - set(outcome.rendered))
+        if unknown and not outcome.failed:
+            raise CannotRun(f"no cluster is called {', '.join(unknown)}. Known: {', '.join(outcome.rendered)}.")
+        return outcome
+
+
+class Lines:
+    """The source lines that findings are shown with; each file is read once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._files: dict[str, list[str]] = {}
+
+    def __call__(self, file: str, number: int) -> str:
+        """One line of a file, or nothing where it cannot be shown."""
+        if file not in self._files:
+            self._files[file] = self._read(file)
+        lines = self._files[file]
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def _read(self, file: str) -> list[str]:
+        try:
+            return self._tree.read(file).decode("utf-8-sig", "replace").splitlines()
+        except TreeError:
+            return []
+
+
+def open_repository(given: Path | None) -> Repository:
+    """The repository that `--root` or the working directory names.  Raises `CannotRun`."""
+    path = (given or config.find_root(Path.cwd())).resolve()
+    tree = DiskTree(path)
+    try:
+        return Repository(path, tree, config.load(tree))
+    except config.ConfigError as error:
+        raise CannotRun(str(error)) from None
+
+
+def publish(report: Report, output_format: str) -> None:
+    """Data to stdout, messages to stderr."""
+    out, messages = FORMATS[output_format](report)
+    sys.stdout.write(out)
+    sys.stdout.flush()
+    sys.stderr.write(messages)
+
+
+def coloured(output_format: str) -> bool:
+    """Whether the report goes to a terminal that wants colours (https://no-color.org)."""
+    return output_format == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -1,0 +1,21 @@
+"""The kinds of documents.  A new policy kind is one file here and its name in `KINDS`."""
+
+from __future__ import annotations
+
+from renderer.kinds.base import Policy
+from renderer.kinds.cluster import Cluster
+from renderer.kinds.cluster_facts import ClusterFacts
+from renderer.kinds.expansion import ExpansionPolicy
+from renderer.kinds.rate_limit import RateLimitPolicy
+
+POLICIES: dict[str, type[Policy]] = {
+    "RateLimitPolicy": RateLimitPolicy,
+    "ExpansionPolicy": ExpansionPolicy,
+}
+"""The policy kinds, in the order in which a cluster's folder is put together."""
+
+KINDS: dict[str, type[Cluster] | type[ClusterFacts] | type[Policy]] = {
+    "Cluster": Cluster,
+    "ClusterFacts": ClusterFacts,
+    **POLICIES,
+}

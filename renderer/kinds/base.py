@@ -1,0 +1,164 @@
+"""What every kind has in common: metadata, selection, the site that a policy is applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from msgspec import Meta
+
+from renderer.kinds.fields import DnsName, LabelKey, LabelValue, Strict, leaves_repository, shown
+from renderer.model import Component, Limit, Manifest, Origin, Problem, Setting, Tree
+from renderer.releases.hyperconverged import HyperConvergedRelease
+from renderer.releases.kubevirt import Defaults, KubeVirtRelease
+from renderer.sizing import Headroom
+
+API_VERSION = "kubevirt-policy.dev/v1alpha1"
+
+Request: TypeAlias = Setting | Manifest | Problem
+"""What a policy yields for a site: a field it asks for, an object it brings, or something that is wrong."""
+
+
+class Metadata(Strict, kw_only=True):
+    """Name and labels of a document."""
+
+    name: Annotated[DnsName, Meta(description="Unique among the documents of its kind.")]
+    labels: Annotated[dict[LabelKey, LabelValue], Meta(description="Free to use; selectors match those of clusters.")] = {}
+    annotations: Annotated[dict[LabelKey, str], Meta(description="Notes for people; never rendered.")] = {}
+
+
+class Requirement(Strict, kw_only=True):
+    """One expression of a label selector, with Kubernetes' meaning."""
+
+    key: LabelKey
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[LabelValue] = []
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """`NotIn` and `DoesNotExist` also hold where the label is absent."""
+        match self.operator:
+            case "In":
+                return self.key in labels and labels[self.key] in self.values
+            case "NotIn":
+                return self.key not in labels or labels[self.key] not in self.values
+            case "Exists":
+                return self.key in labels
+            case _:
+                return self.key not in labels
+
+
+class ClusterSelector(Strict, kw_only=True):
+    """Which clusters a policy is for: all of the given conditions hold; `{}` selects every cluster."""
+
+    names: Annotated[
+        Annotated[list[str], Meta(min_length=1)] | None, Meta(description="Clusters by name.")
+    ] = None
+    match_labels: Annotated[dict[LabelKey, LabelValue], Meta(description="Labels that a cluster must have.")] = {}
+    match_expressions: Annotated[list[Requirement], Meta(description="Label expressions.")] = []
+
+    def matches(self, name: str, labels: dict[str, str]) -> bool:
+        """Whether a cluster of that name and those labels is selected."""
+        return (
+            (self.names is None or name in self.names)
+            and all(labels.get(key) == value for key, value in self.match_labels.items())
+            and all(requirement.matches(labels) for requirement in self.match_expressions)
+        )
+
+
+class PolicySpec(Strict, kw_only=True):
+    """What the spec of every policy kind begins with."""
+
+    clusters: Annotated[ClusterSelector, Meta(description="Which clusters the policy is for; {} is every cluster.")]
+    priority: Annotated[
+        int,
+        Meta(description="Of the policies of one kind that select a cluster, the highest wins whole.", ge=-(2**31), le=2**31 - 1),
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRelease:
+    """The releases that serve a cluster's operator object at one time; without HyperConverged, KubeVirt alone."""
+
+    hyperconverged: HyperConvergedRelease | None
+    kubevirt: KubeVirtRelease
+    kubevirt_patch: int | None
+
+    @property
+    def defaults(self) -> tuple[Defaults, ...]:
+        return self.kubevirt.possible_defaults(self.kubevirt_patch)
+
+    @property
+    def kubevirt_name(self) -> str:
+        return f"KubeVirt {self.kubevirt.minor}"
+
+    @property
+    def name(self) -> str:
+        """The product whose object is rendered, and its release."""
+        return f"HyperConverged {self.hyperconverged.minor}" if self.hyperconverged else self.kubevirt_name
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorObject:
+    """The HyperConverged or KubeVirt object of a cluster, and how we reach it."""
+
+    form: Literal["partial", "component", "overlay", "none"]
+    api_version: str
+    kind: Literal["HyperConverged", "KubeVirt"]
+    name: str
+    namespace: str
+    base: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The spec of the cluster's `ClusterFacts` as the policies need it, and where it stands."""
+
+    origin: Origin
+    nodes: int
+    virtual_machines: int
+    headroom: Headroom
+    unhealthy: int
+    previous: dict[Component, Limit]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One cluster as policies see it: versions looked up, defaults filled in, measured facts at hand."""
+
+    origin: Origin
+    platform: Literal["openshift", "kubernetes"]
+    topology: Literal["standard", "compact", "single-node", "hosted"]
+    engine: Literal["argocd", "flux", "none"]
+    substitution: bool
+    operator: OperatorObject
+    releases: tuple[OperatorRelease, ...]
+    """The present release, and where `upgradingTo` is set the coming one."""
+    facts: Facts | None
+    tree: Tree
+
+
+def check_path(path: str | None, origin: Origin) -> Iterator[Problem]:
+    """A path that leaves the repository is refused before anything reads it."""
+    if path is not None and leaves_repository(path):
+        message = f"{shown(path)} is not a path inside the repository"
+        help = "Write it from the repository root, with forward slashes and without '..'."
+        yield Problem("base/outside", origin, message, help)
+
+
+class Policy(Strict, kw_only=True):
+    """A document of a policy kind: what it means by itself and on a site."""
+
+    metadata: Metadata
+    spec: PolicySpec
+
+    exclusive: ClassVar[bool] = True
+    """Whether one policy wins per cluster, or all that select it apply."""
+
+    def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
+        """What is wrong whatever the cluster."""
+        yield from ()
+
+    def apply(self, origin: Origin, site: Site) -> Iterator[Request]:
+        """What the policy asks for on a cluster where it won."""
+        raise NotImplementedError

@@ -1,0 +1,138 @@
+"""The types of policy fields: what a value may be, and what to say when it is not.
+
+Models are msgspec structs.  Their JSON Schema, which editors use as well, carries these titles; where a
+value breaks a rule, `EXPLANATIONS` finds the words for it by title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A mapping of known keys, spelled in camelCase, with values of exactly the stated types."""
+
+
+QPS_MIN, QPS_MAX = 2, 16_777_216
+"""KubeVirt's leader election needs 2 (its PR #6101); a 32-bit float holds every integer up to 2**24."""
+BURST_MIN, BURST_MAX = 3, 2_147_483_647
+
+_LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+_END = r"(?!\n)$"  # Python's $ also matches before a final line feed
+_DURATION = re.compile(r"([0-9]+)([hms])")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
+
+Qps: TypeAlias = Annotated[
+    int, Meta(ge=QPS_MIN, le=QPS_MAX, title="qps", description="API calls a second, sustained.", examples=[200])
+]
+Burst: TypeAlias = Annotated[
+    int, Meta(ge=BURST_MIN, le=BURST_MAX, title="burst", description="API calls at once; at least qps.", examples=[400])
+]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
+Duration: TypeAlias = Annotated[
+    str, Meta(pattern=rf"^([0-9]{{1,6}}[hms])+{_END}", max_length=32, title="duration", examples=["15m", "1h30m"])
+]
+RepoPath: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=1024, title="path from the repository root", examples=["platform/prod-east"])
+]
+DnsLabel: TypeAlias = Annotated[
+    str, Meta(pattern=f"^{_DNS_LABEL}{_END}", max_length=63, title="DNS-1123 label", examples=["prod-east"])
+]
+DnsName: TypeAlias = Annotated[str, Meta(pattern=f"^{_DNS_NAME}{_END}", max_length=253, title="DNS-1123 name")]
+LabelKey: TypeAlias = Annotated[
+    str, Meta(pattern=rf"^({_DNS_NAME}/)?{_LABEL_NAME}{_END}", max_length=317, title="label key", examples=["env"])
+]
+LabelValue: TypeAlias = Annotated[
+    str, Meta(pattern=f"^({_LABEL_NAME})?{_END}", max_length=63, title="label value", examples=["prod"])
+]
+Replicas: TypeAlias = Annotated[
+    Literal["auto"] | Annotated[int, Meta(ge=1, le=255)],
+    Meta(
+        title="replicas",
+        description="auto: KubeVirt scales virt-api with the nodes by itself; a number fixes it (KubeVirt 1.1 and newer).",
+    ),
+]
+
+
+def seconds(duration: str) -> int:
+    """The length of a Go duration of h, m and s."""
+    return sum(int(count) * _SECONDS[unit] for count, unit in _DURATION.findall(duration))
+
+
+def leaves_repository(path: str) -> bool:
+    """Whether a path is anything but one that stays below the repository root, with forward slashes."""
+    parts = path.split("/")
+    return path.startswith("/") or "\\" in path or "\0" in path or ".." in parts or ":" in parts[0]
+
+
+def normal(path: str) -> str:
+    """The path without empty and `.` steps."""
+    return "/".join(part for part in path.split("/") if part not in ("", ".")) or "."
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, and on one line."""
+    text = str(value)
+    text = text if text.isprintable() else repr(text)[1:-1]
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """The code, message and help of a value that breaks its rule."""
+
+    code: str
+    message: str
+    help: str
+
+
+def wrong_qps(value: Any) -> Wrong:
+    """Why a number cannot be a `qps`."""
+    if value < QPS_MIN:
+        return Wrong(
+            "rate-limit/floor",
+            f"qps {shown(value)} is below the floor of {QPS_MIN}: 0 is not the default, it blocks the client for ever",
+            f"Leave the component out to keep its default, or give at least {QPS_MIN}.",
+        )
+    return Wrong(
+        "rate-limit/inexact",
+        f"qps {shown(value)} is too large: the products hold it in a 32-bit float, exact only up to {QPS_MAX}",
+        f"Use at most {QPS_MAX}.",
+    )
+
+
+def wrong_burst(value: Any) -> Wrong:
+    """Why a number cannot be a `burst`."""
+    if value < BURST_MIN:
+        return Wrong(
+            "rate-limit/floor",
+            f"burst {shown(value)} is below the floor of {BURST_MIN}: with 0 every API call fails at once",
+            f"Leave the component out to keep its default, or give at least {BURST_MIN}.",
+        )
+    return Wrong("policy/value", f"burst {shown(value)} does not fit 32 bits", f"Use at most {BURST_MAX}.")
+
+
+def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
+    return lambda value: Wrong("policy/value", f"{shown(value)} is not a {what}", help)
+
+
+EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
+    "qps": wrong_qps,
+    "burst": wrong_burst,
+    "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
+    "duration": _not_a("duration", "Use h, m and s with whole numbers, as in 1h30m."),
+    "version": _not_a("version", 'Write MAJOR.MINOR or MAJOR.MINOR.PATCH in quotes, as in "1.14", without a leading v.'),
+    "DNS-1123 label": _not_a("DNS-1123 label", "Use lower-case letters, digits and '-', at most 63."),
+    "DNS-1123 name": _not_a("DNS-1123 name", "Use lower-case letters, digits, '-' and '.', at most 253."),
+    "label key": _not_a("label key", "Use [prefix/]name of letters, digits, '-', '_' and '.'."),
+    "label value": _not_a("label value", "Use at most 63 letters, digits, '-', '_' and '.'."),
+}
+"""By the title of the field's type; called with a value of the right type that breaks a rule."""

@@ -1,0 +1,92 @@
+"""The manifests of the repository that a policy is checked against, found by glob patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from renderer import documents
+from renderer.model import Body, Origin, Tree, TreeError
+
+_OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+MAX_DEPTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The objects found, each with its place, and what could not be looked into, in words."""
+
+    objects: list[tuple[Body, Origin]] = field(default_factory=list)
+    opaque: list[str] = field(default_factory=list)
+
+
+def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
+    """Every object in the files that match.  `*` and `?` match within one name, `**` any number of folders."""
+    found, seen = Manifests(), set[str]()
+    for pattern in patterns:
+        matches = list(_match(tree, "", pattern.split("/"), found.opaque))
+        if not matches:
+            found.opaque.append(f"{pattern} matches no file")
+        for path in matches:
+            if path not in seen:
+                seen.add(path)
+                _read(tree, path, found)
+    return found
+
+
+def _match(tree: Tree, folder: str, steps: list[str], opaque: list[str], depth: int = 0) -> Iterator[str]:
+    step, rest = steps[0], steps[1:]
+    if step == "**" and rest:
+        yield from _match(tree, folder, rest, opaque, depth)
+    for entry in tree.list(folder):
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        wanted = step == "**" or fnmatchcase(entry.name, step)
+        if not wanted or entry.name == ".git":
+            continue
+        if entry.problem:
+            opaque.append(f"{path}: {entry.problem}")
+        elif entry.folder and depth < MAX_DEPTH and (step == "**" or rest):
+            yield from _match(tree, path, steps if step == "**" else rest, opaque, depth + 1)
+        elif not entry.folder and not rest:
+            yield path
+
+
+def _read(tree: Tree, path: str, found: Manifests) -> None:
+    name = path.rpartition("/")[2]
+    if not name.endswith((".yaml", ".yml", ".json")) and name not in _KUSTOMIZATIONS:
+        found.opaque.append(f"{path} is not YAML")
+        return
+    try:
+        read = documents.read_foreign(path, tree.read(path))
+    except TreeError as error:
+        found.opaque.append(f"{path}: {error}")
+        return
+    found.opaque.extend(f"{path}:{item.position.line}: {item.message}" for item in read.findings)
+    for document in read.documents:
+        if name in _KUSTOMIZATIONS:
+            found.opaque.extend(_hidden(path, document.data))
+        else:
+            found.objects.extend(_flatten(document.data, Origin(document)))
+
+
+def _flatten(body: Any, origin: Origin) -> Iterator[tuple[Body, Origin]]:
+    if not isinstance(body, dict):
+        return
+    if str(body.get("kind", "")).endswith("List") and isinstance(body.get("items"), list):
+        for index, item in enumerate(body["items"]):
+            yield from _flatten(item, origin.below("items", index))
+    else:
+        yield body, origin
+
+
+def _hidden(path: str, kustomization: Body) -> Iterator[str]:
+    for key in _OPAQUE:
+        if kustomization.get(key):
+            yield f"{path}: {key} make objects that are not in the repository"
+    resources = kustomization.get("resources")
+    for resource in resources if isinstance(resources, list) else []:
+        if isinstance(resource, str) and ("://" in resource or resource.startswith("git@") or "?ref=" in resource):
+            yield f"{path}: {resource} is remote"

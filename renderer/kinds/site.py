@@ -1,0 +1,169 @@
+"""A `Cluster` document to the site that policies see: releases looked up, defaults filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from renderer.kinds.base import Facts, OperatorObject, OperatorRelease, Site
+from renderer.kinds.cluster import Cluster, ClusterSpec, NextVersions
+from renderer.kinds.fields import normal
+from renderer.model import Origin, Problem, Tree
+from renderer.releases import descheduler, descheduler_operator, hyperconverged, kubevirt
+from renderer.releases.versions import Known, Version, look_up, parse
+
+
+@dataclass(slots=True)
+class _Lookup:
+    """Versions to releases, with the problems gathered on the way."""
+
+    allow_newer: bool
+    problems: list[Problem] = field(default_factory=list)
+
+    def find(self, product: str, table: Mapping[str, Any], text: str, at: Origin) -> Known[Any] | None:
+        """The release of a product, in its upstream numbering."""
+        version = parse(text)
+        if version is not None and product == "HyperConverged" and version.major == 4:
+            upstream = hyperconverged.upstream(version)
+            self._add("release/assumed", at, *_assumed(version, upstream))
+            version = upstream
+        known = look_up(table, version, allow_newer=self.allow_newer) if version else None
+        if known is None:
+            self._add("release/unknown", at, f"{product} {text} is not known", _known(product, table))
+        elif known.newer:
+            message = f"{product} {text} is newer than the tables; it is rendered as {known.version.name}"
+            self._add("release/newer", at, message, "Update this tool once a release of it knows that version.")
+        return known
+
+    def _add(self, code: str, at: Origin, message: str, help: str) -> None:
+        self.problems.append(Problem(code, at, message, help))
+
+
+def _assumed(version: Version, upstream: Version) -> tuple[str, str]:
+    message = f"OpenShift Virtualization {version.name} is taken as HyperConverged {upstream.name}: the numbers are assumed to run in step"
+    return message, f'Write hyperconverged: "{upstream.name}" to state it.'
+
+
+def _known(product: str, table: Mapping[str, Any]) -> str:
+    names = list(table)
+    also = ", or 4.N for OpenShift Virtualization 4.12 to 4.23" if product == "HyperConverged" else ""
+    return f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
+
+
+def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -> tuple[Site | None, list[Problem]]:
+    """The site, or none where a version is unknown; and what is wrong with versions and the operator object."""
+    spec, at = cluster.spec, origin.below("spec")
+    lookup = _Lookup(spec.versions.allow_newer)
+    releases = list(_releases(spec, at, lookup))
+    lookup.problems.extend(_check_others(spec, at, lookup.allow_newer))
+    if None in releases or not releases:
+        return None, lookup.problems
+    known = tuple(release for release in releases if release is not None)
+    operator = _operator(spec, known)
+    lookup.problems.extend(_check_operator(operator, known, at.below("operatorResource")))
+    site = Site(
+        origin=origin,
+        platform=spec.platform,
+        topology=spec.topology,
+        engine=spec.delivery.engine,
+        substitution=spec.delivery.substitution == "on",
+        operator=operator,
+        releases=known,
+        facts=facts,
+        tree=tree,
+    )
+    return site, lookup.problems
+
+
+def _releases(spec: ClusterSpec, at: Origin, lookup: _Lookup) -> Iterator[OperatorRelease | None]:
+    now, coming = spec.versions, spec.upgrading_to
+    yield _release(now.hyperconverged, now.kubevirt, now, at.below("versions"), lookup)
+    if coming is None or not (coming.hyperconverged or coming.kubevirt):
+        return
+    place = at.below("upgradingTo")
+    kubevirt_text = coming.kubevirt or (None if coming.hyperconverged else now.kubevirt)
+    yield _release(coming.hyperconverged or now.hyperconverged, kubevirt_text, coming, place, lookup)
+    lookup.problems.extend(_check_order(now, coming, place))
+
+
+def _release(
+    operator_text: str | None, kubevirt_text: str | None, given: NextVersions, at: Origin, lookup: _Lookup
+) -> OperatorRelease | None:
+    if operator_text is None and kubevirt_text is None:
+        message = "neither hyperconverged nor kubevirt is given: one of them decides what can be rendered"
+        lookup.problems.append(Problem("policy/missing-key", at, message, "Add the version that the cluster runs."))
+        return None
+    operator = None
+    if operator_text is not None:
+        place = at.below("hyperconverged")
+        operator = lookup.find("HyperConverged", hyperconverged.RELEASES, operator_text, place)
+        if operator is None:
+            return None
+    installed = operator.release.kubevirt if operator else None
+    found = lookup.find("KubeVirt", kubevirt.RELEASES, kubevirt_text or installed or "", at.below("kubevirt"))
+    if found is None:
+        return None
+    if given.kubevirt and installed and found.version.name != installed:
+        message = f"HyperConverged {operator.release.minor} installs KubeVirt {installed}, not {kubevirt_text}" if operator else ""
+        lookup.problems.append(Problem("release/mismatch", at.below("kubevirt"), message, "Correct one of the two versions."))
+    return OperatorRelease(operator.release if operator else None, found.release, found.version.patch)
+
+
+def _check_order(now: NextVersions, coming: NextVersions, at: Origin) -> Iterator[Problem]:
+    for name in ("hyperconverged", "kubevirt"):
+        before, after = (parse(getattr(versions, name) or "") for versions in (now, coming))
+        if before and after and (after.major, after.minor, after.patch or 0) < (before.major, before.minor, 0):
+            message = f"upgradingTo.{name} {after} is older than the present {before}"
+            yield Problem("release/mismatch", at.below(name), message, "Swap the two, or remove upgradingTo.")
+
+
+def _check_others(spec: ClusterSpec, at: Origin, allow_newer: bool) -> Iterator[Problem]:
+    for versions, place in ((spec.versions, at.below("versions")), (spec.upgrading_to, at.below("upgradingTo"))):
+        if versions is None:
+            continue
+        csv, minor = (parse(text or "") for text in (versions.descheduler_operator, versions.descheduler))
+        if csv and descheduler_operator.schema(csv) is None:
+            help = f"Known ClusterServiceVersions are {', '.join(descheduler_operator.KNOWN)}."
+            yield Problem("release/unknown", place.below("deschedulerOperator"), f"descheduler operator {csv} is not known", help)
+        if minor and look_up(dict.fromkeys(descheduler.MINORS), minor, allow_newer=allow_newer) is None:
+            help = f"Known are {descheduler.MINORS[0]} to {descheduler.MINORS[-1]}."
+            yield Problem("release/unknown", place.below("descheduler"), f"descheduler {minor} is not known", help)
+        yield from _check_platform(spec.platform, versions, place)
+
+
+def _check_platform(platform: str, versions: NextVersions, at: Origin) -> Iterator[Problem]:
+    if platform == "openshift" and versions.descheduler:
+        message = "OpenShift runs the descheduler operator, not the upstream descheduler"
+        yield Problem("release/mismatch", at.below("descheduler"), message, "Give deschedulerOperator: instead.")
+    if platform == "kubernetes" and versions.descheduler_operator:
+        message = "the descheduler operator runs on OpenShift only"
+        yield Problem("release/mismatch", at.below("deschedulerOperator"), message, "Give descheduler: instead.")
+    if platform == "kubernetes" and (versions.hyperconverged or "").startswith("4."):
+        message = "4.N numbers OpenShift Virtualization, which runs on OpenShift only"
+        yield Problem("release/mismatch", at.below("hyperconverged"), message, 'Give the upstream number, as in "1.14".')
+
+
+def _operator(spec: ClusterSpec, releases: tuple[OperatorRelease, ...]) -> OperatorObject:
+    given, release = spec.operator_resource, releases[0].hyperconverged
+    upstream_name = hyperconverged.NAME if release else "kubevirt"
+    namespace = "openshift-cnv" if spec.platform == "openshift" else upstream_name
+    return OperatorObject(
+        form=given.form or ("component" if given.base else "partial"),
+        api_version=given.api_version or (release.default_api_version if release else kubevirt.API_VERSION),
+        kind="HyperConverged" if release else "KubeVirt",
+        name=given.name or upstream_name,
+        namespace=given.namespace or namespace,
+        base=normal(given.base) if given.base else None,
+    )
+
+
+def _check_operator(operator: OperatorObject, releases: tuple[OperatorRelease, ...], at: Origin) -> Iterator[Problem]:
+    for release in releases:
+        served = release.hyperconverged.served if release.hyperconverged else (kubevirt.API_VERSION,)
+        if operator.api_version not in served:
+            message = f"{release.name} does not serve {operator.api_version}"
+            yield Problem("release/unsupported", at.below("apiVersion"), message, f"Use {' or '.join(served)}.")
+    if operator.kind == "HyperConverged" and operator.name != hyperconverged.NAME:
+        message = f"HyperConverged accepts no other name than {hyperconverged.NAME}"
+        yield Problem("policy/value", at.below("name"), message, "Leave name out.")

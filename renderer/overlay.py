@@ -1,0 +1,201 @@
+"""The fields of the operator object, and what single policies bring, to the files of one cluster's folder."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from renderer import emit, header
+from renderer.assemble import Field
+from renderer.bases import Base, FieldError, apply, operations
+from renderer.bases.paths import relative
+from renderer.kinds.base import OperatorObject, Site
+from renderer.model import Body, Manifest, Origin, Overlay, Path, Problem, folded
+
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+FLUX_PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+FLUX_APPLY = "kustomize.toolkit.fluxcd.io/ssa"
+
+_KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+_COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The overlay of one cluster, and what stands in its way."""
+
+    overlay: Overlay
+    problems: list[Problem] = field(default_factory=list)
+
+
+def build(
+    folder: str, site: Site, base: Base | None, fields: Sequence[Field], manifests: Sequence[Manifest], policies: Iterable[str]
+) -> Built:
+    """The files below `folder` (`overlays/<cluster>`), named relative to it.
+
+    `policies` are those that asked for `fields`, as `Kind/name`.
+    """
+    problems: list[Problem] = []
+    bodies: dict[str, tuple[Body | list[Any], set[str]]] = {}
+    intent: tuple[Path, ...] = ()
+    if site.operator.form != "none":
+        protected = [*fields, *_protection(site, base, problems)]
+        intent = tuple(one.path for one in protected)
+        bodies |= _operator(folder, site, base, protected, set(policies), problems)
+    for manifest in manifests:
+        bodies[f"{manifest.folder}/{manifest.name}.yaml"] = (manifest.body, {manifest.policy})
+    bodies |= _kustomizations(bodies)
+    bodies["kustomization.yaml"] = (_root(site, bodies), {name for _, names in bodies.values() for name in names})
+    files = {path: header.sealed(emit.yaml(body), names) for path, (body, names) in sorted(bodies.items())}
+    return Built(Overlay(files=files, intent=intent), problems)
+
+
+def _root(site: Site, bodies: Mapping[str, object]) -> Body:
+    """Lists the folders that can be applied by themselves; a component is built where its base lists it."""
+    folders = sorted({path.partition("/")[0] for path in bodies})
+    return {**_KUSTOMIZATION, "resources": [name for name in folders if name != "operator" or site.operator.form != "component"]}
+
+
+def _kustomizations(bodies: Mapping[str, tuple[Any, set[str]]]) -> dict[str, tuple[Body, set[str]]]:
+    """A kustomization for each folder that has none yet, listing its files in order of name."""
+    listed: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, set[str]] = defaultdict(set)
+    for path, (_, policies) in sorted(bodies.items()):
+        folder, _, name = path.rpartition("/")
+        listed[folder].append(name)
+        names[folder] |= policies
+    return {
+        f"{folder}/kustomization.yaml": ({**_KUSTOMIZATION, "resources": files}, names[folder])
+        for folder, files in listed.items()
+        if "kustomization.yaml" not in files
+    }
+
+
+def _operator(
+    folder: str, site: Site, base: Base | None, fields: Sequence[Field], policies: set[str], problems: list[Problem]
+) -> dict[str, tuple[Body | list[Any], set[str]]]:
+    operator = site.operator
+    file = f"{operator.kind.lower()}.yaml"
+    if base is None:
+        return {f"operator/{file}": (_partial(operator, fields), policies)}
+    patch = _patch(base, fields, problems)
+    kustomization: Body = dict(_COMPONENT if operator.form == "component" else _KUSTOMIZATION)
+    if operator.form == "overlay":
+        kustomization["resources"] = [relative(operator.base or ".", f"{folder}/operator")]
+    if patch:
+        kustomization["patches"] = [{"path": file, "target": _target(operator, base)}]
+    elif operator.form == "component":
+        kustomization["resources"] = []  # kustomize refuses a Component that says nothing at all
+    out: dict[str, tuple[Body | list[Any], set[str]]] = {"operator/kustomization.yaml": (kustomization, policies)}
+    return out | ({f"operator/{file}": (patch, policies)} if patch else {})
+
+
+def _partial(operator: OperatorObject, fields: Sequence[Field]) -> Body:
+    """Only our fields, for server-side apply; bare where there are none, which takes back those of removed policies."""
+    body: Body = {
+        "apiVersion": operator.api_version,
+        "kind": operator.kind,
+        "metadata": {"name": operator.name, "namespace": operator.namespace},
+    }
+    if operator.kind == "KubeVirt":
+        body["spec"] = {}  # required at the root of every release's schema
+    for one in fields:
+        node = body
+        for step in one.path[:-1]:
+            node = node.setdefault(step, {})
+        node[one.path[-1]] = one.value
+    return body
+
+
+def _target(operator: OperatorObject, base: Base) -> Body:
+    """kustomize takes name and namespace as regular expressions."""
+    group, _, version = operator.api_version.partition("/")
+    target = {"group": group, "version": version, "kind": operator.kind, "name": _literally(base.name)}
+    return target | ({"namespace": _literally(operator.namespace)} if base.namespaced else {})
+
+
+def _literally(name: str) -> str:
+    return f"^{name.replace('.', '[.]')}$"
+
+
+def _patch(base: Base, fields: Sequence[Field], problems: list[Problem]) -> list[Any]:
+    pairs = [(one.path, one.value) for one in fields]
+    try:
+        patch = operations(base.body, pairs)
+    except FieldError as error:
+        place = base.origin.below(*error.path)
+        problems.append(Problem("base/conflict", place, str(error), "Correct the base: kustomize would fail here."))
+        return []
+    if base.later:
+        problems.extend(_undone(base, fields, base.settled(apply(base.body, patch))))
+    return patch
+
+
+def _undone(base: Base, fields: Sequence[Field], settled: Any) -> Iterator[Problem]:
+    """Fields that the base's own patches, which run after our component, take away again."""
+    if isinstance(settled, list):
+        for problem in settled:
+            yield Problem(problem.code, problem.origin or base.origin, problem.message, problem.help)
+        return
+    for one in fields:
+        node: Any = settled
+        for step in one.path:
+            node = node[-1] if step == "-" and isinstance(node, list) and node else node.get(step) if isinstance(node, dict) else None
+        if node != one.value:
+            message = f"the base's own patches run after our component and undo {folded(one.path)}"
+            help = "Let those patches leave the field alone (add single annotations, not the whole map), or use form: overlay."
+            yield Problem("base/conflict", one.origin, message, help)
+
+
+def _protection(site: Site, base: Base | None, problems: list[Problem]) -> Iterator[Field]:
+    """The annotations by which the delivery engine never deletes the object, and merges our fields into it."""
+    partial, place = base is None, site.origin.below("spec", "delivery", "engine")
+    match site.engine:
+        case "argocd":
+            options = {"Delete": "false", "Prune": "false", "SkipDryRunOnMissingResource": "true"}
+            options |= {"ServerSideApply": "true"} if partial else {}
+            merged = _sync_options(options, base, problems)
+            yield _annotation(SYNC_OPTIONS, merged, place)
+            if partial:
+                yield _annotation(COMPARE_OPTIONS, "IgnoreExtraneous", place)
+        case "flux":
+            yield from _flux(FLUX_PRUNE, "disabled", base, place, problems)
+            if partial:
+                yield _annotation(FLUX_APPLY, "Merge", place)
+        case "none":
+            pass
+
+
+def _annotation(key: str, value: str, origin: Origin) -> Field:
+    return Field(("metadata", "annotations", key), value, origin)
+
+
+def _flux(key: str, value: str, base: Base | None, place: Origin, problems: list[Problem]) -> Iterator[Field]:
+    theirs = _base_annotation(base, key)
+    if theirs not in ("", value):
+        problems.append(_contradiction(base, key, theirs, value, place))
+    yield _annotation(key, value, place)
+
+
+def _sync_options(ours: dict[str, str], base: Base | None, problems: list[Problem]) -> str:
+    options = dict(ours)
+    for option in filter(None, (part.strip() for part in _base_annotation(base, SYNC_OPTIONS).split(","))):
+        name, _, value = option.partition("=")
+        if base is not None and ours.get(name, value) != value:
+            problems.append(_contradiction(base, SYNC_OPTIONS, option, f"{name}={ours[name]}", base.origin))
+        options.setdefault(name, value)
+    return ",".join(f"{name}={value}" if value else name for name, value in sorted(options.items()))
+
+
+def _base_annotation(base: Base | None, key: str) -> str:
+    annotations = base.body["metadata"].get("annotations") if base else None
+    return str(annotations.get(key, "")) if isinstance(annotations, dict) else ""
+
+
+def _contradiction(base: Base | None, key: str, theirs: str, ours: str, fallback: Origin) -> Problem:
+    origin = base.origin.below("metadata", "annotations", key) if base else fallback
+    message = f"the base says {key}: {theirs}, and the object must never be deleted by an engine: {ours}"
+    return Problem("base/conflict", origin, message, "Remove it from the base.")

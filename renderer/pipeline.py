@@ -1,0 +1,240 @@
+"""The whole job: the repository's files in, overlays and findings out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from renderer import documents, ignores, overlay
+from renderer.assemble import Spelling, spell
+from renderer.bases import Base, BaseReader, Wanted
+from renderer.decode import Decoded, Fleet, decode
+from renderer.findings import SEVERITIES
+from renderer.kinds import Cluster, Policy
+from renderer.kinds.base import Facts, Site
+from renderer.kinds.site import resolve
+from renderer.model import Document, Finding, Manifest, Origin, Overlay, Position, Problem, Setting, Severity, Tree, TreeError, walk
+from renderer.selection import Winners, select
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are in the repository, and how much findings weigh there."""
+
+    policies: str = "policies"
+    overlays: str = "overlays"
+    severity: Mapping[str, Severity] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The overlay of one cluster, and what `build` must know of it; no site where a version is unknown."""
+
+    overlay: Overlay
+    site: Site | None
+    crds: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The overlays by cluster and all findings, sorted.  The overlays are whole only without errors."""
+
+    rendered: dict[str, Rendered]
+    findings: list[Finding]
+    folder: str
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Every rendered file by its path from the repository root."""
+        return {
+            f"{self.folder}/{cluster}/{path}": text
+            for cluster, one in self.rendered.items()
+            for path, text in one.overlay.files.items()
+        }
+
+    @property
+    def failed(self) -> bool:
+        return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+
+def run(tree: Tree, settings: Settings) -> Outcome:
+    """The repository's files in, overlays and findings out.  Pure: no work tree, clock, program or cluster."""
+    texts, read, found = _read(tree, settings.policies)
+    fleet = decode(read, tree)
+    winners, selection = select(fleet)
+    gathered = _Gathered(settings.severity)
+    gathered.extend(fleet.problems, ())
+    for problem, clusters in selection:
+        gathered.extend([problem], clusters)
+    rendered: dict[str, Rendered] = {}
+    bases = BaseReader(tree)
+    for shape in _shapes(fleet, winners):
+        one, problems = _render(shape, tree, bases, settings.overlays)
+        gathered.extend_members(problems, shape)
+        rendered.update((member.value.metadata.name, one) for member in shape.members)
+    findings = ignores.apply([*found, *gathered.findings()], texts)
+    return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
+
+
+def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list[Finding]]:
+    texts: dict[str, str] = {}
+    read: list[Document] = []
+    findings: list[Finding] = []
+    for path, entry in walk(tree, folder):
+        if not path.endswith((".yaml", ".yml")) and not (entry.folder and entry.problem):
+            continue
+        try:
+            if entry.problem:
+                raise TreeError(entry.problem)
+            data = tree.read(path)
+        except TreeError as error:
+            help = "Make it a readable file of the repository, or move it out of the policies."
+            findings.append(Finding("policy/unreadable", Severity.ERROR, Position(path), str(error), help))
+            continue
+        result = documents.read(path, data)
+        read.extend(result.documents)
+        findings.extend(result.findings)
+        if ignores.MARK in data:
+            texts[path] = data.decode("utf-8-sig", "replace")
+    return texts, read, findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Clusters that differ in nothing but name and labels: what is rendered for the first holds for all."""
+
+    members: list[Decoded[Cluster]]
+    facts: list[Facts | None]
+    policies: list[Decoded[Policy]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(member.value.metadata.name for member in self.members)
+
+
+def _shapes(fleet: Fleet, winners: Winners) -> Iterable[_Shape]:
+    facts = {item.value.metadata.name: item for item in fleet.facts}
+    shapes: dict[tuple[object, ...], _Shape] = {}
+    for cluster in fleet.clusters:
+        name = cluster.value.metadata.name
+        measured, policies = facts.get(name), winners[name]
+        key = (
+            repr(cluster.origin.document.data["spec"]),
+            repr(measured.origin.document.data["spec"]) if measured else "",
+            tuple(map(id, policies)),
+            name if cluster.value.spec.operator_resource.base else "",  # the base names our folder, and ours the base
+        )
+        shape = shapes.setdefault(key, _Shape([], [], policies))
+        shape.members.append(cluster)
+        shape.facts.append(measured.value.facts(measured.origin) if measured else None)
+    return shapes.values()
+
+
+def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[Rendered, list[Problem]]:
+    first = shape.members[0]
+    spec, folder = first.value.spec, f"{folder}/{first.value.metadata.name}"
+    site, problems = resolve(first.value, first.origin, shape.facts[0], tree)
+    if site is None:
+        return Rendered(Overlay({}), None, spec.crds), problems
+    settings, manifests = _apply(shape.policies, site, problems)
+    base = _base(site, bases, folder, problems)
+    fields = Spelling()
+    if site.operator.form == "none":
+        problems.extend(_never_rendered(setting) for setting in settings)
+    elif base is not None or site.operator.base is None:
+        fields = spell(settings, site, base)
+    problems.extend(fields.problems)
+    if site.operator.base is not None and base is None:
+        return Rendered(Overlay({}), site, spec.crds), problems
+    asking = {_name(setting.origin.document) for setting in settings}
+    built = overlay.build(folder, site, base, fields.fields, manifests, asking)
+    problems.extend(built.problems)
+    return Rendered(built.overlay, site, spec.crds), problems
+
+
+def _apply(policies: Sequence[Decoded[Policy]], site: Site, problems: list[Problem]) -> tuple[list[Setting], list[Manifest]]:
+    settings: list[Setting] = []
+    manifests: list[Manifest] = []
+    for policy in policies:
+        for request in policy.value.apply(policy.origin, site):
+            match request:
+                case Setting():
+                    settings.append(request)
+                case Manifest():
+                    manifests.append(request)
+                case Problem():
+                    problems.append(request)
+    return settings, manifests
+
+
+def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -> Base | None:
+    operator = site.operator
+    if operator.base is None or operator.form not in ("component", "overlay"):
+        return None
+    wanted = Wanted(operator.api_version, operator.kind, operator.name, operator.namespace)
+    found = bases.read(operator.base, wanted, f"{folder}/operator" if operator.form == "component" else None)
+    if isinstance(found, Base):
+        return found
+    place = site.origin.below("spec", "operatorResource", "base")
+    problems.extend(Problem(one.code, one.origin or place, one.message, one.help) for one in found)
+    return None
+
+
+def _never_rendered(setting: Setting) -> Problem:
+    message = "the policy needs the operator object, and operatorResource.form none says that it is never rendered"
+    return Problem("base/required", setting.origin, message, "Choose another form for these clusters, or leave them out.")
+
+
+def _name(document: Document) -> str:
+    return f"{document.data['kind']}/{document.data['metadata']['name']}"
+
+
+class _Gathered:
+    """Problems to findings: one entry for each, with all clusters that it concerns."""
+
+    def __init__(self, severity: Mapping[str, Severity]) -> None:
+        self._severity = severity
+        self._clusters: dict[Finding, set[str]] = defaultdict(set)
+
+    def extend(self, problems: Iterable[Problem], clusters: Iterable[str]) -> None:
+        for problem in problems:
+            self._add(problem, problem.origin, clusters)
+
+    def extend_members(self, problems: Iterable[Problem], shape: _Shape) -> None:
+        """A problem in a Cluster document or its facts stands once in each member's own file, but for notes."""
+        for problem in problems:
+            owners = self._owners(problem, shape)
+            if owners and self._weight(problem.code) is not Severity.NOTE:
+                for name, document in zip(shape.names, owners, strict=True):
+                    self._add(problem, Origin(document, problem.origin.path, problem.origin.key), [name])
+            else:
+                self._add(problem, problem.origin, shape.names)
+
+    def findings(self) -> list[Finding]:
+        return [_with(finding, clusters) for finding, clusters in self._clusters.items()]
+
+    def _owners(self, problem: Problem, shape: _Shape) -> list[Document]:
+        first = shape.facts[0]
+        if problem.origin.document is shape.members[0].origin.document:
+            return [member.origin.document for member in shape.members]
+        if first and problem.origin.document is first.origin.document:
+            return [facts.origin.document for facts in shape.facts if facts]
+        return []
+
+    def _weight(self, code: str) -> Severity:
+        return self._severity.get(code, SEVERITIES[code])
+
+    def _add(self, problem: Problem, origin: Origin, clusters: Iterable[str]) -> None:
+        finding = Finding(problem.code, self._weight(problem.code), origin.position, problem.message, problem.help)
+        self._clusters[finding].update(clusters)
+
+
+def _with(finding: Finding, clusters: set[str]) -> Finding:
+    return Finding(
+        finding.code, finding.severity, finding.position, finding.message, finding.help, tuple(sorted(clusters))
+    )
+
+
+def _place(finding: Finding) -> tuple[Position, str, str]:
+    return finding.position, finding.code, finding.message
