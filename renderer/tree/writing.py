@@ -74,9 +74,8 @@ class _Move:
 
 def _apply(place: str, folder: str, changes: list[Change]) -> None:
     with _staging(place) as staging:
-        orphans = [change.path for change in changes if change.after is None]
         moves = _written([change for change in changes if change.after is not None], place, folder, staging)
-        for number, path in enumerate(_whole(orphans, place, folder)):
+        for number, path in enumerate(_gone(changes, place, folder)):
             target, aside = place + path[len(folder) :], f"{staging}/gone-{number}"
             moves.append(_Move(do=(target, aside), undo=(aside, target)))
         _swap(moves, folder)
@@ -122,10 +121,11 @@ def _piece(below: str, place: str, present: set[str]) -> str:
     return below
 
 
-def _whole(orphans: Iterable[str], place: str, folder: str) -> list[str]:
-    """What to remove: the orphans, but a folder in one piece where nothing else is in it, so that none stays empty."""
-    gone = set(orphans)
-    emptied = {parent for path in gone for parent in parents(path) if len(parent) > len(folder)}
+def _gone(changes: Iterable[Change], place: str, folder: str) -> list[str]:
+    """What to remove: the orphans, but a folder in one piece where nothing else is or will be in it."""
+    gone = {change.path for change in changes if change.after is None}
+    kept = {parent for change in changes if change.after is not None for parent in parents(change.path)}
+    emptied = {parent for path in gone for parent in parents(path) if len(parent) > len(folder)} - kept
     for parent in sorted(emptied, key=len, reverse=True):
         if all(f"{parent}/{name}" in gone for name in os.listdir(place + parent[len(folder) :])):
             gone.add(parent)
@@ -247,5 +247,6 @@ def _refuse_blocked(blocking: tuple[Change, ...]) -> None:
 
 
 def _told(error: OSError, root: Path) -> str:
-    place = error.filename2 or error.filename
-    return f"{explained(error)}: {os.path.relpath(place, root)}" if isinstance(place, str) else str(explained(error))
+    names = [name for name in (error.filename2, error.filename) if isinstance(name, str)]
+    names.sort(key=lambda name: STAGING in name)  # of the two names of a failed move, the one that people know
+    return f"{explained(error)}: {os.path.relpath(names[0], root)}" if names else str(explained(error))
