@@ -49,7 +49,9 @@ def _bug(arguments: list[str]) -> int:
     with tempfile.NamedTemporaryFile("w", prefix="kubevirt-policy-bug-", suffix=".txt", delete=False) as file:
         file.write(text)
     error = sys.exc_info()[1]
-    click.echo(f"Internal error: {type(error).__name__}. This is a bug of kubevirt-policy, not of your policies.", err=True)
+    click.echo(
+        f"Internal error: {type(error).__name__}. This is a bug of kubevirt-policy, not of your policies.", err=True
+    )
     click.echo(f"Please report it with {Path(file.name)}; nothing was written to the overlays.", err=True)
     return BUG
 

@@ -96,8 +96,8 @@ def _lists_need_a_base(fields: Sequence[Field]) -> Iterator[Problem]:
             yield Problem(
                 "base/required",
                 one.origin,
-                f"this needs an entry in {folded(one.path[:-1])}, and server-side apply replaces that list whole: other "
-                "entries would be erased",
+                f"this needs an entry in {folded(one.path[:-1])}, and server-side apply replaces that list whole: "
+                "other entries would be erased",
                 "Give the clusters operatorResource.base, so that the entry is added to what the base declares.",
             )
 
@@ -108,12 +108,22 @@ def _replica_conflicts(settings: Sequence[Setting], base: Base) -> Iterator[Prob
         return
     fixed = _get(base.body, ("spec", "infra", "replicas"))
     if fixed is not None:
-        message = f"{_place(base, 'spec', 'infra', 'replicas')} sets spec.infra.replicas to {fixed}, which wins over virt-api's own number"
+        place = _place(base, "spec", "infra", "replicas")
+        message = f"{place} sets spec.infra.replicas to {fixed}, which wins over virt-api's own number"
         yield Problem("base/conflict", setting.origin, message, "Remove one of the two.")
     for index, patch in enumerate(_list(base.body, kubevirt.COMPONENT_PATCHES.path[:-1])):
-        if isinstance(patch, dict) and patch.get("resourceName") == "virt-api" and "/spec/replicas" in str(patch.get("patch")):
+        if (
+            isinstance(patch, dict)
+            and patch.get("resourceName") == "virt-api"
+            and "/spec/replicas" in str(patch.get("patch"))
+        ):
             place = _place(base, *kubevirt.COMPONENT_PATCHES.path[:-1], index)
-            yield Problem("base/conflict", setting.origin, f"{place} already patches virt-api's replicas", "Remove one of the two.")
+            yield Problem(
+                "base/conflict",
+                setting.origin,
+                f"{place} already patches virt-api's replicas",
+                "Remove one of the two.",
+            )
 
 
 # With HyperConverged: its own fields where it has them, else its JSON patch annotation.
@@ -122,13 +132,17 @@ def _replica_conflicts(settings: Sequence[Setting], base: Base) -> Iterator[Prob
 def _spell_hyperconverged(settings: Sequence[Setting], site: Site, base: Base | None) -> Spelling:
     out = Spelling()
     limits = {_LIMITS[one.field]: one for one in settings if one.field in _LIMITS}
-    tuning = _one_limit(limits) if all(r.hyperconverged and r.hyperconverged.tuning_policy for r in site.releases) else None
+    tuning = (
+        _one_limit(limits) if all(r.hyperconverged and r.hyperconverged.tuning_policy for r in site.releases) else None
+    )
     operations: list[_Operation] = []
     if tuning is not None:
         out.fields.extend(_tuning_fields(tuning, site))
     for setting in settings:
         if setting.field == "instancetype.referencePolicy" and setting.via is Via.FIELD:
-            out.fields.append(Field(hyperconverged.REFERENCE_POLICY[site.operator.api_version], setting.value, setting.origin))
+            out.fields.append(
+                Field(hyperconverged.REFERENCE_POLICY[site.operator.api_version], setting.value, setting.origin)
+            )
         elif setting.field not in _LIMITS or tuning is None:
             operations.extend(_operations(setting, site))
     operations.sort(key=lambda operation: operation.where)
@@ -162,7 +176,9 @@ def _operations(setting: Setting, site: Site) -> Iterator[_Operation]:
         yield _operation(kubevirt.COMPONENT_PATCHES, kubevirt.replicas_patch(setting.value), setting)
     else:
         yield _operation(kubevirt.REFERENCE_POLICY, setting.value, setting)
-        ungated = [r for r in site.releases if r.kubevirt.gated and not (r.hyperconverged and r.hyperconverged.sets_gate)]
+        ungated = [
+            r for r in site.releases if r.kubevirt.gated and not (r.hyperconverged and r.hyperconverged.sets_gate)
+        ]
         if ungated:
             yield _operation(kubevirt.GATES, kubevirt.REFERENCE_POLICY_GATE, setting)
 
@@ -173,7 +189,9 @@ def _operation(place: kubevirt.Field, value: Any, setting: Setting) -> _Operatio
     return _Operation(place.path[: place.depth], value, setting)
 
 
-def _tuning_conflicts(tuning: Setting | None, limits: Mapping[Component, Setting], base: Base | None) -> Iterator[Problem]:
+def _tuning_conflicts(
+    tuning: Setting | None, limits: Mapping[Component, Setting], base: Base | None
+) -> Iterator[Problem]:
     """The tuning policy and limits of single components do not combine: HyperConverged shares one pair for all four."""
     if base is None or not limits:
         return
@@ -187,9 +205,11 @@ def _tuning_conflicts(tuning: Setting | None, limits: Mapping[Component, Setting
                 yield Problem("base/conflict", next(iter(limits.values())).origin, message, "Remove it from the base.")
         return
     for operation in _existing(base)[0]:
-        path = str(operation.get("path"))
-        if any(_overlap(path, pointer(kubevirt.limiter(component).path)) for component in Component):
-            message = f"{_annotation_place(base)} changes {path} beside the tuning policy: the one would undo the other"
+        where = str(operation.get("path"))
+        if any(_overlap(where, pointer(kubevirt.limiter(component).path)) for component in Component):
+            message = (
+                f"{_annotation_place(base)} changes {where} beside the tuning policy: the one would undo the other"
+            )
             yield Problem("base/conflict", tuning.origin, message, "Remove that operation from the base.")
 
 
@@ -228,7 +248,7 @@ def _existing(base: Base) -> tuple[list[Body], list[Problem]]:
 
 def _unsafe(operations: Sequence[_Operation], fields: Sequence[Field], site: Site) -> Iterator[Problem]:
     operator = site.releases[0].hyperconverged
-    total = len(json.loads(fields[0].value))
+    metric, total = operator.unsafe_metric if operator else "", len(json.loads(fields[0].value))
     for subject in dict.fromkeys(operation.setting.subject for operation in operations):
         own = [operation for operation in operations if operation.setting.subject == subject]
         setting = own[0].setting
@@ -236,8 +256,8 @@ def _unsafe(operations: Sequence[_Operation], fields: Sequence[Field], site: Sit
             f"{subject}/unsafe-modification",
             setting.origin,
             f"this needs {_plural(len(own), 'operation')} in {JSONPATCH_ANNOTATION}: {site.releases[0].name} reports "
-            f"TaintedConfiguration and the alert UnsupportedHCOModification ({operator.unsafe_metric if operator else ''} {total})",
-            "Expected, with severity info; its documentation asks to remove the annotation before an upgrade.",
+            f"TaintedConfiguration and fires UnsupportedHCOModification (severity info, {metric} {total})",
+            "Expected as long as the policy is there; HyperConverged asks to remove the annotation before an upgrade.",
         )
         if site.operator.form == "partial" and not setting.replaces_annotation:
             yield Problem(

@@ -25,14 +25,14 @@ class ConfigError(Exception):
         self.code = code
 
 
-class Paths(Strict, kw_only=True):
+class Paths(Strict, frozen=True, kw_only=True):
     """Folders, from the repository root."""
 
     policies: Annotated[str, Meta(min_length=1)] = "policies"
     overlays: Annotated[str, Meta(min_length=1)] = "overlays"
 
 
-class Config(Strict, kw_only=True):
+class Config(Strict, frozen=True, kw_only=True):
     """What a repository decides for everybody who works in it."""
 
     version: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
@@ -100,5 +100,7 @@ def _check_version(wanted: str | None) -> None:
     except InvalidSpecifier:
         raise ConfigError("config/value", FILE, f'version: {wanted} is not a range such as ">=0.1,<0.2"') from None
     if not accepted.contains(__version__, prereleases=True):
-        message = f"this repository wants kubevirt-policy {wanted}, and this is {__version__}: install a version in that range"
+        message = (
+            f"this repository wants kubevirt-policy {wanted}, and this is {__version__}: install one in that range"
+        )
         raise ConfigError("config/version", FILE, message)

@@ -25,9 +25,9 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Decoded(Generic[T]):
-    """A typed document and its origin."""
+    """A typed document and its origin; equal only to itself."""
 
     value: T
     origin: Origin
@@ -90,12 +90,15 @@ def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
 
 def _duplicates(fleet: Fleet) -> Iterator[Problem]:
     first: dict[tuple[str, str], Origin] = {}
-    for item in (*fleet.clusters, *fleet.facts, *fleet.policies):
+    items: Iterable[Decoded[Any]] = (*fleet.clusters, *fleet.facts, *fleet.policies)
+    for item in items:
         key = (str(item.origin.document.data["kind"]), item.value.metadata.name)
         if key in first:
             place = first[key].below("metadata", "name").position
             message = f"{key[0]} {key[1]} is declared twice, first at {place.file}:{place.line}"
-            yield Problem("policy/duplicate-name", item.origin.below("metadata", "name"), message, "Rename or remove one of them.")
+            yield Problem(
+                "policy/duplicate-name", item.origin.below("metadata", "name"), message, "Rename or remove one of them."
+            )
         first.setdefault(key, item.origin)
 
 
@@ -121,11 +124,18 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
         case "required":
             for key in rule["required"]:
                 if key not in value:
-                    yield Problem("policy/missing-key", at, f"{key} is missing in {name}", f"Add {key}:{_hint(root, rule, key)}")
+                    yield Problem(
+                        "policy/missing-key", at, f"{key} is missing in {name}", f"Add {key}:{_hint(rule, key)}"
+                    )
         case "additionalProperties":
             known = list(rule.get("properties", ()))
             for key in value.keys() - set(known):
-                yield Problem("policy/unknown-key", Origin(at.document, (*path, key), key=True), f"unknown key {shown(key)}", _key_help(key, known))
+                yield Problem(
+                    "policy/unknown-key",
+                    Origin(at.document, (*path, key), key=True),
+                    f"unknown key {shown(key)}",
+                    _key_help(key, known),
+                )
         case "type":
             yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"]))
         case "enum":
@@ -140,7 +150,9 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
             yield Problem(wrong.code, at, wrong.message, wrong.help)
 
 
-def _wrong(root: dict[str, Any], place: Sequence[str | int], rule: Any, keyword: str, value: Any, name: str, message: str) -> Wrong:
+def _wrong(
+    root: dict[str, Any], place: Sequence[str | int], rule: Any, keyword: str, value: Any, name: str, message: str
+) -> Wrong:
     if "propertyNames" in place:
         index = list(place).index("propertyNames")
         rule = _at(root, tuple(place[: index + 1]))
@@ -157,7 +169,9 @@ def _wrong(root: dict[str, Any], place: Sequence[str | int], rule: Any, keyword:
         "maxLength": f"{name} is longer than {limit} characters",
         "pattern": f"{name} {shown(value)} has a form that is not allowed",
     }
-    return Wrong("policy/value", words.get(keyword, shown(message)), f"See the description of {name} in the kind's JSON Schema.")
+    return Wrong(
+        "policy/value", words.get(keyword, shown(message)), f"See the description of {name} in the kind's JSON Schema."
+    )
 
 
 def _breaks(rule: dict[str, Any], key: str) -> bool:
@@ -169,10 +183,19 @@ def _breaks(rule: dict[str, Any], key: str) -> bool:
 def _wrong_type(name: str, value: Any, wanted: str) -> tuple[str, str]:
     if wanted == "string" and isinstance(value, int | float):
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        return f"{name} must be a text, and YAML reads {text} as a {_type(value)}", f'Quote it: "{text}", as it stands in the file.'
+        return (
+            f"{name} must be a text, and YAML reads {text} as a {_type(value)}",
+            f'Quote it: "{text}", as it stands in the file.',
+        )
     if wanted == "integer" and isinstance(value, str) and value.isdigit():
-        return f"{name} must be a whole number, not the text {shown(value)}", f"Write it without quotes: {shown(value)}."
-    return f"{name} must be {_TYPES.get(wanted, wanted)}, not {_type(value, article=True)}", f"Write {_TYPES.get(wanted, wanted)}."
+        return (
+            f"{name} must be a whole number, not the text {shown(value)}",
+            f"Write it without quotes: {shown(value)}.",
+        )
+    return (
+        f"{name} must be {_TYPES.get(wanted, wanted)}, not {_type(value, article=True)}",
+        f"Write {_TYPES.get(wanted, wanted)}.",
+    )
 
 
 def _type(value: Any, *, article: bool = False) -> str:
@@ -202,7 +225,7 @@ def _suggestion(word: str, known: Sequence[str]) -> str:
     return f"Did you mean {near[0]}?" if near else ""
 
 
-def _hint(root: dict[str, Any], rule: dict[str, Any], key: str) -> str:
+def _hint(rule: dict[str, Any], key: str) -> str:
     """The values that a missing key may have, where there are few."""
     enum = rule.get("properties", {}).get(key, {}).get("enum")
     return f" {_choices([str(choice) for choice in enum])}." if enum else " with its value."

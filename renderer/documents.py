@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from _ruamel_yaml import CParser
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.tag import Tag
@@ -152,7 +152,7 @@ class _Source:
             parser = _Composer(self.text)
             while parser.check_node():
                 node = parser.get_node()
-                if not (node.ctag is _TAGS[Kind.NULL]):
+                if node.ctag is not _TAGS[Kind.NULL]:
                     yield node
         except (YAMLError, ReaderError, ValueError) as error:
             raise _refusal(self.file, error) from None
@@ -244,7 +244,9 @@ def _syntax_help(problem: str) -> str:
 def _not_a_mapping(file: str, node: Node, plain: object) -> Finding:
     kind = "a list" if isinstance(plain, list) else "a single value"
     message = f"the document is {kind}, not a mapping"
-    return Finding("policy/type", Severity.ERROR, _position(file, node), message, "Begin it with apiVersion: and kind:.")
+    return Finding(
+        "policy/type", Severity.ERROR, _position(file, node), message, "Begin it with apiVersion: and kind:."
+    )
 
 
 class _Builder:
@@ -314,7 +316,9 @@ class _Builder:
 
     def _check_tag(self, node: Node) -> None:
         if self.strict and node.tag not in _CORE_TAGS:
-            self._add("policy/syntax", node, f"tag {_short(node.tag)} is not known", "Remove it: policies need no tags.")
+            self._add(
+                "policy/syntax", node, f"tag {_short(node.tag)} is not known", "Remove it: policies need no tags."
+            )
 
     def _check_blanks(self, node: ScalarNode) -> None:
         if found := _LOOKALIKE.search(node.value):

@@ -1,4 +1,4 @@
-"""The comment at the top of every file we own: who wrote it, from which policies, and whether a hand has changed it since."""
+"""The comment at the top of every file we own: from which policies it is, and whether a hand has changed it since."""
 
 from __future__ import annotations
 

@@ -61,9 +61,13 @@ def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> It
         help = f"Did you mean {near[0]}?" if near else "Write ignore[code] with the code that the finding ends with."
         yield _finding("ignore/unknown", ignore, f"there is no finding {ignore.code or 'without a code'}", help)
     elif SEVERITIES[ignore.code] is Severity.ERROR or _raised(ignore, findings):
-        yield _finding("ignore/unused", ignore, f"{ignore.code} is an error, and errors cannot be ignored", "Mend what it says.")
+        yield _finding(
+            "ignore/unused", ignore, f"{ignore.code} is an error, and errors cannot be ignored", "Mend what it says."
+        )
     elif not ignore.reason:
-        yield _finding("ignore/no-reason", ignore, f"ignore[{ignore.code}] gives no reason", "Say why after the bracket.")
+        yield _finding(
+            "ignore/no-reason", ignore, f"ignore[{ignore.code}] gives no reason", "Say why after the bracket."
+        )
     elif not used:
         message = f"there is no {ignore.code} on this line or the next"
         yield _finding("ignore/unused", ignore, message, "Remove the comment.")

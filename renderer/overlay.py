@@ -10,6 +10,7 @@ from typing import Any
 from renderer import emit, header
 from renderer.assemble import Field
 from renderer.bases import Base, FieldError, apply, operations
+from renderer.bases.patching import APPEND
 from renderer.bases.paths import relative
 from renderer.kinds.base import OperatorObject, Site
 from renderer.model import Body, Manifest, Origin, Overlay, Path, Problem, folded
@@ -32,7 +33,12 @@ class Built:
 
 
 def build(
-    folder: str, site: Site, base: Base | None, fields: Sequence[Field], manifests: Sequence[Manifest], policies: Iterable[str]
+    folder: str,
+    site: Site,
+    base: Base | None,
+    fields: Sequence[Field],
+    manifests: Sequence[Manifest],
+    policies: Iterable[str],
 ) -> Built:
     """The files below `folder` (`overlays/<cluster>`), named relative to it.
 
@@ -56,7 +62,10 @@ def build(
 def _root(site: Site, bodies: Mapping[str, object]) -> Body:
     """Lists the folders that can be applied by themselves; a component is built where its base lists it."""
     folders = sorted({path.partition("/")[0] for path in bodies})
-    return {**_KUSTOMIZATION, "resources": [name for name in folders if name != "operator" or site.operator.form != "component"]}
+    return {
+        **_KUSTOMIZATION,
+        "resources": [name for name in folders if name != "operator" or site.operator.form != "component"],
+    }
 
 
 def _kustomizations(bodies: Mapping[str, tuple[Any, set[str]]]) -> dict[str, tuple[Body, set[str]]]:
@@ -103,10 +112,11 @@ def _partial(operator: OperatorObject, fields: Sequence[Field]) -> Body:
     if operator.kind == "KubeVirt":
         body["spec"] = {}  # required at the root of every release's schema
     for one in fields:
+        *parents, last = map(str, one.path)
         node = body
-        for step in one.path[:-1]:
+        for step in parents:
             node = node.setdefault(step, {})
-        node[one.path[-1]] = one.value
+        node[last] = one.value
     return body
 
 
@@ -143,11 +153,27 @@ def _undone(base: Base, fields: Sequence[Field], settled: Any) -> Iterator[Probl
     for one in fields:
         node: Any = settled
         for step in one.path:
-            node = node[-1] if step == "-" and isinstance(node, list) and node else node.get(step) if isinstance(node, dict) else None
+            node = (
+                node[-1]
+                if step == "-" and isinstance(node, list) and node
+                else node.get(step)
+                if isinstance(node, dict)
+                else None
+            )
         if node != one.value:
             message = f"the base's own patches run after our component and undo {folded(one.path)}"
             help = "Let those patches leave the field alone (add single annotations, not the whole map), or use form: overlay."
             yield Problem("base/conflict", one.origin, message, help)
+
+
+def _holds(body: Any, wanted: Field) -> bool:
+    """Whether the field has its value; an appended item may have been followed by others."""
+    *parents, last = wanted.path
+    for step in parents:
+        body = body.get(step) if isinstance(body, dict) else None
+    if last == APPEND:
+        return isinstance(body, list) and wanted.value in body
+    return isinstance(body, dict) and body.get(last) == wanted.value
 
 
 def _protection(site: Site, base: Base | None, problems: list[Problem]) -> Iterator[Field]:

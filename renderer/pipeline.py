@@ -14,8 +14,21 @@ from renderer.findings import SEVERITIES
 from renderer.kinds import Cluster, Policy
 from renderer.kinds.base import Facts, Site
 from renderer.kinds.site import resolve
-from renderer.model import Document, Finding, Manifest, Origin, Overlay, Position, Problem, Setting, Severity, Tree, TreeError, walk
-from renderer.selection import Winners, select
+from renderer.model import (
+    Document,
+    Finding,
+    Manifest,
+    Origin,
+    Overlay,
+    Position,
+    Problem,
+    Setting,
+    Severity,
+    Tree,
+    TreeError,
+    walk,
+)
+from renderer.selection import Selection, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +75,14 @@ def run(tree: Tree, settings: Settings) -> Outcome:
     """The repository's files in, overlays and findings out.  Pure: no work tree, clock, program or cluster."""
     texts, read, found = _read(tree, settings.policies)
     fleet = decode(read, tree)
-    winners, selection = select(fleet)
+    selection = select(fleet)
     gathered = _Gathered(settings.severity)
     gathered.extend(fleet.problems, ())
-    for problem, clusters in selection:
+    for problem, clusters in selection.problems:
         gathered.extend([problem], clusters)
     rendered: dict[str, Rendered] = {}
     bases = BaseReader(tree)
-    for shape in _shapes(fleet, winners):
+    for shape in _shapes(fleet, selection):
         one, problems = _render(shape, tree, bases, settings.overlays)
         gathered.extend_members(problems, shape)
         rendered.update((member.value.metadata.name, one) for member in shape.members)
@@ -113,16 +126,16 @@ class _Shape:
         return tuple(member.value.metadata.name for member in self.members)
 
 
-def _shapes(fleet: Fleet, winners: Winners) -> Iterable[_Shape]:
+def _shapes(fleet: Fleet, selection: Selection) -> Iterable[_Shape]:
     facts = {item.value.metadata.name: item for item in fleet.facts}
     shapes: dict[tuple[object, ...], _Shape] = {}
     for cluster in fleet.clusters:
         name = cluster.value.metadata.name
-        measured, policies = facts.get(name), winners[name]
+        measured, policies = facts.get(name), selection.winners[name]
         key = (
             repr(cluster.origin.document.data["spec"]),
             repr(measured.origin.document.data["spec"]) if measured else "",
-            tuple(map(id, policies)),
+            tuple(policies),
             name if cluster.value.spec.operator_resource.base else "",  # the base names our folder, and ours the base
         )
         shape = shapes.setdefault(key, _Shape([], [], policies))
@@ -153,7 +166,9 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     return Rendered(built.overlay, site, spec.crds), problems
 
 
-def _apply(policies: Sequence[Decoded[Policy]], site: Site, problems: list[Problem]) -> tuple[list[Setting], list[Manifest]]:
+def _apply(
+    policies: Sequence[Decoded[Policy]], site: Site, problems: list[Problem]
+) -> tuple[list[Setting], list[Manifest]]:
     settings: list[Setting] = []
     manifests: list[Manifest] = []
     for policy in policies:
@@ -183,7 +198,9 @@ def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -
 
 def _never_rendered(setting: Setting) -> Problem:
     message = "the policy needs the operator object, and operatorResource.form none says that it is never rendered"
-    return Problem("base/required", setting.origin, message, "Choose another form for these clusters, or leave them out.")
+    return Problem(
+        "base/required", setting.origin, message, "Choose another form for these clusters, or leave them out."
+    )
 
 
 def _name(document: Document) -> str:

@@ -38,6 +38,8 @@ def _merged(old: Any, new: Any, path: Path) -> Any:
         raise Unmergeable(f"kustomize cannot merge {_kind(new)} into {_kind(old)}", path)
     if isinstance(new, dict):
         return merge(old or {}, new, path)
+    if isinstance(old, str) and isinstance(new, int | float):
+        raise Unmergeable("kustomize makes a number a text where it replaces a text in quotes", path)
     if isinstance(new, list):
         _refuse_directives(new, path)
     return new

@@ -51,7 +51,11 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     epilog=_EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KUBEVIRT_POLICY", "max_content_width": 110},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "KUBEVIRT_POLICY",
+        "max_content_width": 110,
+    },
 )
 @click.version_option(__version__, message="kubevirt-policy %(version)s")
 def cli() -> None:

@@ -28,9 +28,7 @@ _MESSAGES = {
 
 @click.command("check")
 @options.shared
-def command(
-    root: Path | None, allow_empty: bool, output_format: str, strict: bool, quiet: bool, debug: bool
-) -> int:
+def command(root: Path | None, allow_empty: bool, output_format: str, strict: bool, quiet: bool, debug: bool) -> int:
     """Check policies, and that the overlays are exactly what they render.
 
     Writes nothing and needs no kustomize: for pre-commit and CI.
@@ -47,7 +45,9 @@ def command(
         findings=[*outcome.findings, *_findings(found)],
         line=options.Lines(repository.tree),
         files=[FileChange(change.path, str(change.state), _difference(change)) for change in found.changes],
-        summary="The overlays were not compared: mend the errors first." if outcome.failed else _summary(len(outcome.rendered), found),
+        summary="The overlays were not compared: mend the errors first."
+        if outcome.failed
+        else _summary(len(outcome.rendered), found),
         colour=options.coloured(output_format),
         quiet=quiet,
     )
@@ -70,8 +70,16 @@ def _words(change: Change) -> tuple[str, str, str]:
         return _MESSAGES[change.state]
     reason = change.reason or "it does not carry this tool's header"
     if change.blocking:
-        return "overlay/in-the-way", f"a file must be written here, and what is here is not ours: {reason}", "Move it away."
-    return "overlay/foreign", f"this is not ours, and is left alone: {reason}", "Keep other manifests outside the overlays."
+        return (
+            "overlay/in-the-way",
+            f"a file must be written here, and what is here is not ours: {reason}",
+            "Move it away.",
+        )
+    return (
+        "overlay/foreign",
+        f"this is not ours, and is left alone: {reason}",
+        "Keep other manifests outside the overlays.",
+    )
 
 
 def _first_difference(change: Change) -> int:
@@ -85,7 +93,9 @@ def _first_difference(change: Change) -> int:
 def _difference(change: Change) -> str:
     if change.before is None or change.after is None:
         return ""
-    lines = unified_diff(change.before.splitlines(), change.after.splitlines(), "committed", "rendered", lineterm="", n=2)
+    lines = unified_diff(
+        change.before.splitlines(), change.after.splitlines(), "committed", "rendered", lineterm="", n=2
+    )
     return "\n".join(lines)
 
 

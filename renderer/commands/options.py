@@ -25,13 +25,17 @@ root = click.option(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The repository; default: the nearest folder upwards with .kubevirt-policy.yaml or .git.",
 )
-clusters = click.option("--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again.")
+clusters = click.option(
+    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again."
+)
 output_format = click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report."
 )
 strict = click.option("--strict", is_flag=True, help="Exit 1 on warnings as well.")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Only errors.")
-allow_empty = click.option("--allow-empty", is_flag=True, help="Go on without any Cluster document: every overlay is then an orphan.")
+allow_empty = click.option(
+    "--allow-empty", is_flag=True, help="Go on without any Cluster document: every overlay is then an orphan."
+)
 debug = click.option("--debug", is_flag=True, help="Show the traceback of a bug.")
 
 

@@ -12,7 +12,13 @@ from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
 
-_WORDS = {State.MISSING: "added", State.STALE: "updated", State.EDITED: "updated", State.ORPHANED: "removed", State.FOREIGN: "foreign"}
+_WORDS = {
+    State.MISSING: "added",
+    State.STALE: "updated",
+    State.EDITED: "updated",
+    State.ORPHANED: "removed",
+    State.FOREIGN: "foreign",
+}
 
 
 @click.command("render")
@@ -45,7 +51,9 @@ def command(
         findings=outcome.findings,
         line=options.Lines(repository.tree),
         files=files,
-        summary="Nothing was written: mend the errors first." if outcome.failed else _summary(len(outcome.rendered), files),
+        summary="Nothing was written: mend the errors first."
+        if outcome.failed
+        else _summary(len(outcome.rendered), files),
         colour=options.coloured(output_format),
         quiet=quiet,
     )

@@ -8,13 +8,15 @@ from renderer.kinds.cluster_facts import ClusterFacts
 from renderer.kinds.expansion import ExpansionPolicy
 from renderer.kinds.rate_limit import RateLimitPolicy
 
+__all__ = ["KINDS", "POLICIES", "Cluster", "ClusterFacts", "Policy"]
+
 POLICIES: dict[str, type[Policy]] = {
     "RateLimitPolicy": RateLimitPolicy,
     "ExpansionPolicy": ExpansionPolicy,
 }
 """The policy kinds, in the order in which a cluster's folder is put together."""
 
-KINDS: dict[str, type[Cluster] | type[ClusterFacts] | type[Policy]] = {
+KINDS: dict[str, type[Cluster | ClusterFacts | Policy]] = {
     "Cluster": Cluster,
     "ClusterFacts": ClusterFacts,
     **POLICIES,

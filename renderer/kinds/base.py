@@ -20,15 +20,17 @@ Request: TypeAlias = Setting | Manifest | Problem
 """What a policy yields for a site: a field it asks for, an object it brings, or something that is wrong."""
 
 
-class Metadata(Strict, kw_only=True):
+class Metadata(Strict, frozen=True, kw_only=True):
     """Name and labels of a document."""
 
     name: Annotated[DnsName, Meta(description="Unique among the documents of its kind.")]
-    labels: Annotated[dict[LabelKey, LabelValue], Meta(description="Free to use; selectors match those of clusters.")] = {}
+    labels: Annotated[
+        dict[LabelKey, LabelValue], Meta(description="Free to use; selectors match those of clusters.")
+    ] = {}
     annotations: Annotated[dict[LabelKey, str], Meta(description="Notes for people; never rendered.")] = {}
 
 
-class Requirement(Strict, kw_only=True):
+class Requirement(Strict, frozen=True, kw_only=True):
     """One expression of a label selector, with Kubernetes' meaning."""
 
     key: LabelKey
@@ -48,12 +50,10 @@ class Requirement(Strict, kw_only=True):
                 return self.key not in labels
 
 
-class ClusterSelector(Strict, kw_only=True):
+class ClusterSelector(Strict, frozen=True, kw_only=True):
     """Which clusters a policy is for: all of the given conditions hold; `{}` selects every cluster."""
 
-    names: Annotated[
-        Annotated[list[str], Meta(min_length=1)] | None, Meta(description="Clusters by name.")
-    ] = None
+    names: Annotated[Annotated[list[str], Meta(min_length=1)] | None, Meta(description="Clusters by name.")] = None
     match_labels: Annotated[dict[LabelKey, LabelValue], Meta(description="Labels that a cluster must have.")] = {}
     match_expressions: Annotated[list[Requirement], Meta(description="Label expressions.")] = []
 
@@ -66,13 +66,17 @@ class ClusterSelector(Strict, kw_only=True):
         )
 
 
-class PolicySpec(Strict, kw_only=True):
+class PolicySpec(Strict, frozen=True, kw_only=True):
     """What the spec of every policy kind begins with."""
 
     clusters: Annotated[ClusterSelector, Meta(description="Which clusters the policy is for; {} is every cluster.")]
     priority: Annotated[
         int,
-        Meta(description="Of the policies of one kind that select a cluster, the highest wins whole.", ge=-(2**31), le=2**31 - 1),
+        Meta(
+            description="Of the policies of one kind that select a cluster, the highest wins whole.",
+            ge=-(2**31),
+            le=2**31 - 1,
+        ),
     ] = 0
 
 
@@ -146,7 +150,7 @@ def check_path(path: str | None, origin: Origin) -> Iterator[Problem]:
         yield Problem("base/outside", origin, message, help)
 
 
-class Policy(Strict, kw_only=True):
+class Policy(Strict, frozen=True, kw_only=True):
     """A document of a policy kind: what it means by itself and on a site."""
 
     metadata: Metadata

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from renderer.kinds.base import Metadata, check_path
-from renderer.kinds.fields import DnsLabel, DnsName, LabelKey, LabelValue, Duration, RepoPath, Strict
+from renderer.kinds.fields import DnsLabel, DnsName, Duration, LabelKey, LabelValue, RepoPath, Strict
 from renderer.model import Origin, Problem, Tree
 
 VersionText: TypeAlias = Annotated[
@@ -18,13 +18,13 @@ Url: TypeAlias = Annotated[str, Meta(pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?(?
 ConfigKey: TypeAlias = Annotated[str, Meta(pattern=r"^[-._a-zA-Z0-9]+(?!\n)$", max_length=253)]
 
 
-class ClusterMetadata(Metadata, kw_only=True):
+class ClusterMetadata(Metadata, frozen=True, kw_only=True):
     """The cluster's name is its overlay's folder."""
 
     name: Annotated[DnsLabel, Meta(description="The folder of the overlay.")]
 
 
-class NextVersions(Strict, kw_only=True):
+class NextVersions(Strict, frozen=True, kw_only=True):
     """Product versions; every one that a policy depends on must be known to the release tables."""
 
     hyperconverged: Annotated[
@@ -50,7 +50,7 @@ class NextVersions(Strict, kw_only=True):
     ] = None
 
 
-class Versions(NextVersions, kw_only=True):
+class Versions(NextVersions, frozen=True, kw_only=True):
     """The versions that the cluster runs."""
 
     allow_newer: Annotated[
@@ -58,7 +58,7 @@ class Versions(NextVersions, kw_only=True):
     ] = False
 
 
-class Delivery(Strict, kw_only=True):
+class Delivery(Strict, frozen=True, kw_only=True):
     """Who applies the overlays to the cluster."""
 
     engine: Annotated[Literal["argocd", "flux", "none"], Meta(description="none: no engine's annotations.")]
@@ -68,19 +68,23 @@ class Delivery(Strict, kw_only=True):
     ] = None
 
 
-class OperatorResource(Strict, kw_only=True):
+class OperatorResource(Strict, frozen=True, kw_only=True):
     """Where the HyperConverged or KubeVirt object lives, and who else applies it."""
 
     form: Annotated[
         Literal["partial", "component", "overlay", "none"] | None,
-        Meta(description="component: a kustomize Component for `base`; overlay: a folder that takes `base` as its "
-                          "resource; partial: only our fields, for server-side apply; none: never rendered. "
-                          "Default component with a base, partial without."),
+        Meta(
+            description="component: a kustomize Component for `base`; overlay: a folder that takes `base` as its "
+            "resource; partial: only our fields, for server-side apply; none: never rendered. "
+            "Default component with a base, partial without."
+        ),
     ] = None
     applied_by: Annotated[
         Literal["other", "same-engine"] | None,
-        Meta(description="partial only, required there: who applies the rest of the object. Two applications of one "
-                          "engine share a field manager and take each other's fields away."),
+        Meta(
+            description="partial only, required there: who applies the rest of the object. Two applications of one "
+            "engine share a field manager and take each other's fields away."
+        ),
     ] = None
     api_version: Annotated[
         Literal["hco.kubevirt.io/v1beta1", "hco.kubevirt.io/v1", "kubevirt.io/v1"] | None,
@@ -89,28 +93,30 @@ class OperatorResource(Strict, kw_only=True):
     name: Annotated[DnsName | None, Meta(description="Default kubevirt-hyperconverged, or kubevirt without it.")] = None
     namespace: Annotated[
         DnsLabel | None,
-        Meta(description="Default openshift-cnv on openshift; on kubernetes kubevirt-hyperconverged, or kubevirt without it."),
+        Meta(
+            description="Default openshift-cnv on openshift; on kubernetes kubevirt-hyperconverged, or kubevirt without it."
+        ),
     ] = None
     base: Annotated[
         RepoPath | None, Meta(description="The kustomize directory that declares the object, from the repository root.")
     ] = None
 
 
-class ConfigMapKey(Strict, kw_only=True):
+class ConfigMapKey(Strict, frozen=True, kw_only=True):
     """One key of a ConfigMap."""
 
     name: DnsName
     key: ConfigKey
 
 
-class SecretName(Strict, kw_only=True):
+class SecretName(Strict, frozen=True, kw_only=True):
     """A Secret."""
 
     namespace: DnsLabel
     name: DnsName
 
 
-class Monitoring(Strict, kw_only=True):
+class Monitoring(Strict, frozen=True, kw_only=True):
     """The Prometheus that holds the cluster's node metrics."""
 
     url: Url | None = None
@@ -128,7 +134,7 @@ class Monitoring(Strict, kw_only=True):
     token_secret: Annotated[SecretName | None, Meta(description="Default: the pod's own token.")] = None
 
 
-class ClusterSpec(Strict, kw_only=True):
+class ClusterSpec(Strict, frozen=True, kw_only=True):
     """What a cluster is."""
 
     platform: Literal["openshift", "kubernetes"]
@@ -150,7 +156,7 @@ class ClusterSpec(Strict, kw_only=True):
     ] = None
 
 
-class Cluster(Strict, kw_only=True):
+class Cluster(Strict, frozen=True, kw_only=True):
     """A cluster that overlays are rendered for."""
 
     api_version: Literal["kubevirt-policy.dev/v1alpha1"]
@@ -177,7 +183,10 @@ def _check_delivery(delivery: Delivery, at: Origin) -> Iterator[Problem]:
         )
     if delivery.engine != "flux" and delivery.substitution is not None:
         yield Problem(
-            "policy/value", at.below("substitution"), f"substitution does nothing with engine {delivery.engine}", "Remove it."
+            "policy/value",
+            at.below("substitution"),
+            f"substitution does nothing with engine {delivery.engine}",
+            "Remove it.",
         )
 
 
@@ -193,7 +202,10 @@ def _check_operator(spec: ClusterSpec, at: Origin) -> Iterator[Problem]:
         )
     if form == "partial" and resource.base is not None:
         yield Problem(
-            "policy/value", place.below("base"), "form partial does not read a base", "Remove base, or use form: component."
+            "policy/value",
+            place.below("base"),
+            "form partial does not read a base",
+            "Remove base, or use form: component.",
         )
     yield from _check_applied_by(form, resource, place)
 
@@ -219,4 +231,6 @@ def _check_applied_by(form: str, resource: OperatorResource, place: Origin) -> I
             choice,
         )
     if form != "partial" and resource.applied_by is not None:
-        yield Problem("policy/value", place.below("appliedBy"), f"appliedBy has no meaning with form {form}", "Remove it.")
+        yield Problem(
+            "policy/value", place.below("appliedBy"), f"appliedBy has no meaning with form {form}", "Remove it."
+        )

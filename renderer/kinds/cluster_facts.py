@@ -17,7 +17,7 @@ _SLO_MILLISECONDS = 1000
 """Mutating calls answer within a second at the 99th percentile (Kubernetes scalability SLOs)."""
 
 
-class LimitFields(Strict, kw_only=True):
+class LimitFields(Strict, frozen=True, kw_only=True):
     """A rate limit: a token bucket."""
 
     qps: Qps
@@ -28,7 +28,7 @@ class LimitFields(Strict, kw_only=True):
         return Limit(self.qps, self.burst)
 
 
-class ComponentLimits(Strict, kw_only=True):
+class ComponentLimits(Strict, frozen=True, kw_only=True):
     """A rate limit for each component named."""
 
     api: Annotated[LimitFields | None, Meta(description="virt-api.")] = None
@@ -43,33 +43,36 @@ class ComponentLimits(Strict, kw_only=True):
         return {component: fields.limit for component, fields in found.items() if fields is not None}
 
 
-class ApiServer(Strict, kw_only=True):
+class ApiServer(Strict, frozen=True, kw_only=True):
     """What was measured at the API server."""
 
     free_millicores: Annotated[Count | None, Meta(description="Spare control-plane CPU.")] = None
-    free_qps: Annotated[Count | None, Meta(description="Spare requests a second.")] = field(name="freeQPS", default=None)
+    free_qps: Annotated[Count | None, Meta(description="Spare requests a second.")] = field(
+        name="freeQPS", default=None
+    )
     mutating_p99_milliseconds: Annotated[Count | None, Meta(description="Latency of mutating calls.")] = field(
         name="mutatingP99Milliseconds", default=None
     )
     rejected_requests: Annotated[Count | None, Meta(description="Requests that priority and fairness rejected.")] = None
 
 
-class FactsSpec(Strict, kw_only=True):
+class FactsSpec(Strict, frozen=True, kw_only=True):
     """What was measured in the cluster."""
 
-    schedulable_nodes: Annotated[
-        int, Meta(ge=1, le=2**31, description="Nodes that virtual machines can run on.")
-    ]
+    schedulable_nodes: Annotated[int, Meta(ge=1, le=2**31, description="Nodes that virtual machines can run on.")]
     virtual_machines: Annotated[Count, Meta(description="Virtual machines defined in the cluster.")]
     api_server: Annotated[ApiServer, Meta(description="Evidence, and the headroom that limits may use.")] = ApiServer()
     unhealthy_observations: Annotated[
-        Count, Meta(description="Latest observations in a row that found the API server overloaded; steers the back-off.")
+        Count,
+        Meta(description="Latest observations in a row that found the API server overloaded; steers the back-off."),
     ] = 0
-    previous: Annotated[ComponentLimits, Meta(description="The values last adopted; limits move away from them only when they must.")] = ComponentLimits()
+    previous: Annotated[
+        ComponentLimits, Meta(description="The values last adopted; limits move away from them only when they must.")
+    ] = ComponentLimits()
     observed_at: Annotated[str | None, Meta(description="Evidence for people; never rendered or compared.")] = None
 
 
-class ClusterFacts(Strict, kw_only=True):
+class ClusterFacts(Strict, frozen=True, kw_only=True):
     """The measured facts of one cluster, found by its name."""
 
     api_version: Literal["kubevirt-policy.dev/v1alpha1"]

@@ -1,4 +1,4 @@
-"""`ExpansionPolicy`: whether KubeVirt keeps a virtual machine's reference to its instance type, or writes its values out."""
+"""`ExpansionPolicy`: whether KubeVirt keeps references to instance types, or writes their values out."""
 
 from __future__ import annotations
 
@@ -15,20 +15,27 @@ from renderer.model import Body, Origin, Problem, Setting, Tree, Via
 ReferencePolicy = Literal["reference", "expand", "expandAll"]
 
 
-class ExpansionSpec(PolicySpec, kw_only=True):
+class ExpansionSpec(PolicySpec, frozen=True, kw_only=True):
     """What becomes of references to instance types and preferences."""
 
     reference_policy: Annotated[
         ReferencePolicy,
-        Meta(description="reference: keep them; expand: write out new virtual machines; expandAll: all, which cannot be undone."),
+        Meta(
+            description="reference: keep them; expand: write out new virtual machines; expandAll: all, which cannot be undone."
+        ),
     ]
     via: Annotated[
         Literal["field", "jsonpatch"],
-        Meta(description="jsonpatch: through HyperConverged's JSON patch annotation, the only way on HyperConverged 1.14."),
+        Meta(
+            description="jsonpatch: through HyperConverged's JSON patch annotation, the only way on HyperConverged 1.14."
+        ),
     ] = "field"
     manifests: Annotated[
         list[RepoPath],
-        Meta(description="Globs of manifests, from the repository root, that are searched for virtual machines.", examples=[["vms/**/*.yaml"]]),
+        Meta(
+            description="Globs of manifests, from the repository root, that are searched for virtual machines.",
+            examples=[["vms/**/*.yaml"]],
+        ),
     ] = []
     acknowledge: Annotated[
         list[Literal["one-way", "rewrites-declared-vms", "replaces-annotation"]],
@@ -36,7 +43,7 @@ class ExpansionSpec(PolicySpec, kw_only=True):
     ] = []
 
 
-class ExpansionPolicy(Policy, kw_only=True):
+class ExpansionPolicy(Policy, frozen=True, kw_only=True):
     """The instance-type reference policy of a cluster."""
 
     api_version: Literal["kubevirt-policy.dev/v1alpha1"]
@@ -87,10 +94,17 @@ def _check_release(spec: ExpansionSpec, release: OperatorRelease, at: Origin) ->
         yield Problem("expansion/unsupported", at, message, "Leave these clusters out until they are upgraded.")
     elif operator is not None and spec.via == "field" and not operator.reference_policy:
         message = f"{release.name} has no field for the reference policy; it came with HyperConverged 1.15"
-        yield Problem("expansion/needs-jsonpatch", at, message, "Write via: jsonpatch to reach it through the JSON patch annotation.")
+        yield Problem(
+            "expansion/needs-jsonpatch",
+            at,
+            message,
+            "Write via: jsonpatch to reach it through the JSON patch annotation.",
+        )
     elif operator is None and spec.via == "jsonpatch":
         message = "via: jsonpatch goes through HyperConverged, and these clusters have none"
-        yield Problem("expansion/unsupported", Origin(at.document, ("spec", "via")), message, "Write via: field, or leave it out.")
+        yield Problem(
+            "expansion/unsupported", Origin(at.document, ("spec", "via")), message, "Write via: field, or leave it out."
+        )
 
 
 def _rewritten(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) -> Iterator[Problem]:
@@ -132,4 +146,6 @@ def _not_inspected(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) 
         )
     elif found.opaque:
         message = f"{len(found.opaque)} place{'s' if len(found.opaque) > 1 else ''} could not be searched for virtual machines"
-        yield Problem("expansion/not-inspected", at.below("manifests"), message, "\n".join(["Look there by hand:", *found.opaque]))
+        yield Problem(
+            "expansion/not-inspected", at.below("manifests"), message, "\n".join(["Look there by hand:", *found.opaque])
+        )

@@ -57,7 +57,7 @@ Replicas: TypeAlias = Annotated[
     Literal["auto"] | Annotated[int, Meta(ge=1, le=255)],
     Meta(
         title="replicas",
-        description="auto: KubeVirt scales virt-api with the nodes by itself; a number fixes it (KubeVirt 1.1 and newer).",
+        description="auto: KubeVirt scales virt-api with the nodes; a number fixes it (KubeVirt 1.1 and newer).",
     ),
 ]
 
@@ -129,7 +129,9 @@ EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
     "burst": wrong_burst,
     "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
     "duration": _not_a("duration", "Use h, m and s with whole numbers, as in 1h30m."),
-    "version": _not_a("version", 'Write MAJOR.MINOR or MAJOR.MINOR.PATCH in quotes, as in "1.14", without a leading v.'),
+    "version": _not_a(
+        "version", 'Write MAJOR.MINOR or MAJOR.MINOR.PATCH in quotes, as in "1.14", without a leading v.'
+    ),
     "DNS-1123 label": _not_a("DNS-1123 label", "Use lower-case letters, digits and '-', at most 63."),
     "DNS-1123 name": _not_a("DNS-1123 name", "Use lower-case letters, digits, '-' and '.', at most 253."),
     "label key": _not_a("label key", "Use [prefix/]name of letters, digits, '-', '_' and '.'."),

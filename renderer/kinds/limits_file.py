@@ -52,10 +52,14 @@ def read(tree: Tree, path: str, reference: Origin) -> LimitsFile:
         first = found.findings[0]
         message = f"{path}:{first.position.line}:{first.position.column}: {first.message}"
         return LimitsFile(problems=[Problem("rate-limit/config-map", reference, message, first.help)])
-    maps = [item for item in found.documents if (item.data.get("apiVersion"), item.data.get("kind")) == ("v1", "ConfigMap")]
+    maps = [
+        item for item in found.documents if (item.data.get("apiVersion"), item.data.get("kind")) == ("v1", "ConfigMap")
+    ]
     if len(maps) != 1:
         message = f"{path} holds {len(maps)} ConfigMaps, not one"
-        return LimitsFile(problems=[Problem("rate-limit/config-map", reference, message, "Keep the limits in a file of their own.")])
+        return LimitsFile(
+            problems=[Problem("rate-limit/config-map", reference, message, "Keep the limits in a file of their own.")]
+        )
     return _limits(maps[0])
 
 
@@ -93,7 +97,9 @@ def _unknown(data: dict[str, object], at: Origin) -> Iterator[Problem]:
     for key in data.keys() - set(_KEYS):
         near = get_close_matches(str(key), _KEYS, 1)
         help = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(_KEYS)}."
-        yield Problem("policy/unknown-key", Origin(at.document, (*at.path, key), key=True), f"unknown key {shown(key)}", help)
+        yield Problem(
+            "policy/unknown-key", Origin(at.document, (*at.path, key), key=True), f"unknown key {shown(key)}", help
+        )
 
 
 def _mixed(data: dict[str, object], at: Origin) -> Iterator[Problem]:
@@ -107,14 +113,20 @@ def _halves(data: dict[str, object], at: Origin) -> Iterator[Problem]:
         here = [name for name in _NUMBERS if f"{prefix}{name}" in data]
         if len(here) == 1:
             missing = next(f"{prefix}{name}" for name in _NUMBERS if name not in here)
-            yield Problem("policy/missing-key", at, f"{missing} is missing", f'Add {missing}: "…" beside {prefix}{here[0]}.')
+            yield Problem(
+                "policy/missing-key", at, f"{missing} is missing", f'Add {missing}: "…" beside {prefix}{here[0]}.'
+            )
 
 
 def _number(key: str, value: object, at: Origin) -> int | Problem:
     if not isinstance(value, str):
-        return Problem("policy/type", at, f"{key} is not a text: ConfigMap data is text", f'Write {key}: "{shown(value)}".')
+        return Problem(
+            "policy/type", at, f"{key} is not a text: ConfigMap data is text", f'Write {key}: "{shown(value)}".'
+        )
     if not _DIGITS.fullmatch(value):
-        return Problem("policy/value", at, f"{key} {shown(value)} is not a whole number in digits", 'Write it as in "200".')
+        return Problem(
+            "policy/value", at, f"{key} {shown(value)} is not a whole number in digits", 'Write it as in "200".'
+        )
     number = int(value)
     lowest, highest, explain = _NUMBERS[key.rpartition(".")[2]]
     if lowest <= number <= highest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -22,13 +22,13 @@ _FORMS = ("static", "profile", "adaptive")
 _STATIC_FORMS = "qps and burst, or components, or configMapRef"
 
 
-class ConfigMapRef(Strict, kw_only=True):
+class ConfigMapRef(Strict, frozen=True, kw_only=True):
     """A ConfigMap manifest in the repository that holds the numbers."""
 
     path: Annotated[RepoPath, Meta(description="The manifest, from the repository root.")]
 
 
-class StaticLimits(Strict, kw_only=True):
+class StaticLimits(Strict, frozen=True, kw_only=True):
     """Limits in numbers: one pair for all components, or one for each, or in a ConfigMap manifest."""
 
     qps: Qps | None = None
@@ -37,7 +37,7 @@ class StaticLimits(Strict, kw_only=True):
     config_map_ref: ConfigMapRef | None = None
 
 
-class BootStorm(Strict, kw_only=True):
+class BootStorm(Strict, frozen=True, kw_only=True):
     """The moment that limits are sized for: many virtual machines started at once."""
 
     virtual_machines: Annotated[
@@ -46,23 +46,25 @@ class BootStorm(Strict, kw_only=True):
     within: Annotated[Duration, Meta(description="How long until all of them run.")] = "15m"
 
 
-class Adaptive(Strict, kw_only=True):
+class Adaptive(Strict, frozen=True, kw_only=True):
     """Limits sized from the cluster's `ClusterFacts`."""
 
     boot_storm: BootStorm = BootStorm()
     guard: Annotated[
         Literal["warn", "enforce"],
-        Meta(description="enforce: hold each component to its share of the API server's headroom, even below its default."),
+        Meta(
+            description="enforce: hold each component to its share of the API server's headroom, even below its default."
+        ),
     ] = "warn"
 
 
-class VirtApi(Strict, kw_only=True):
+class VirtApi(Strict, frozen=True, kw_only=True):
     """The Deployment that serves KubeVirt's API."""
 
     replicas: Replicas
 
 
-class RateLimitSpec(PolicySpec, kw_only=True):
+class RateLimitSpec(PolicySpec, frozen=True, kw_only=True):
     """Exactly one of static, profile and adaptive."""
 
     static: StaticLimits | None = None
@@ -74,11 +76,13 @@ class RateLimitSpec(PolicySpec, kw_only=True):
     virt_api: VirtApi | None = None
     acknowledge: Annotated[
         list[Literal["replaces-annotation"]],
-        Meta(description="replaces-annotation: with form partial, the JSON patch annotation replaces whatever was there."),
+        Meta(
+            description="replaces-annotation: with form partial, the JSON patch annotation replaces whatever was there."
+        ),
     ] = []
 
 
-class RateLimitPolicy(Policy, kw_only=True):
+class RateLimitPolicy(Policy, frozen=True, kw_only=True):
     """How many API calls KubeVirt's components may make."""
 
     api_version: Literal["kubevirt-policy.dev/v1alpha1"]
@@ -90,9 +94,15 @@ class RateLimitPolicy(Policy, kw_only=True):
         at = origin.below("spec")
         given = [name for name in _FORMS if getattr(self.spec, name) is not None]
         if len(given) != 1:
-            message = f"{' and '.join(given)} exclude each other" if given else "one of static, profile and adaptive is missing"
+            message = (
+                f"{' and '.join(given)} exclude each other"
+                if given
+                else "one of static, profile and adaptive is missing"
+            )
             place = at.below(given[-1]) if given else at
-            yield Problem("policy/value" if given else "policy/missing-key", place, message, "Give exactly one of them.")
+            yield Problem(
+                "policy/value" if given else "policy/missing-key", place, message, "Give exactly one of them."
+            )
         if self.spec.adaptive is not None and seconds(self.spec.adaptive.boot_storm.within) < 1:
             place = at.below("adaptive", "bootStorm", "within")
             yield Problem("policy/value", place, "a duration must be above zero", "Write it as in 15m.")
@@ -116,7 +126,7 @@ class RateLimitPolicy(Policy, kw_only=True):
         acknowledged = "replaces-annotation" in self.spec.acknowledge
         return Setting(field, value, origin, subject="rate-limit", replaces_annotation=acknowledged)
 
-    def _asked(self, at: Origin, site: Site) -> Iterator[Request | dict[Component, Asked]]:
+    def _asked(self, at: Origin, site: Site) -> Generator[Request, None, dict[Component, Asked]]:
         if self.spec.static is not None:
             return _static(self.spec.static, at.below("static"), site.tree)
         if self.spec.profile == "highBurst":
@@ -128,16 +138,30 @@ class RateLimitPolicy(Policy, kw_only=True):
 
 
 def _check_static(static: StaticLimits, at: Origin, tree: Tree) -> Iterator[Problem]:
-    forms = [static.qps is not None or static.burst is not None, static.components is not None, static.config_map_ref is not None]
+    forms = [
+        static.qps is not None or static.burst is not None,
+        static.components is not None,
+        static.config_map_ref is not None,
+    ]
     if sum(forms) != 1:
         yield Problem("policy/value", at, "static needs exactly one form", f"Give {_STATIC_FORMS}.")
         return
     if forms[0] and (static.qps is None or static.burst is None):
         missing, other = ("qps", "burst") if static.qps is None else ("burst", "qps")
-        yield Problem("policy/missing-key", at, f"{missing} is missing: half a limit is refused, or does nothing", f"Add {missing}: beside {other}.")
+        yield Problem(
+            "policy/missing-key",
+            at,
+            f"{missing} is missing: half a limit is refused, or does nothing",
+            f"Add {missing}: beside {other}.",
+        )
         return
     if static.components is not None and not static.components.limits:
-        yield Problem("policy/missing-key", at.below("components"), "components is empty", f"Name at least one of {', '.join(Component)}.")
+        yield Problem(
+            "policy/missing-key",
+            at.below("components"),
+            "components is empty",
+            f"Name at least one of {', '.join(Component)}.",
+        )
     if static.config_map_ref is not None:
         outside = list(check_path(static.config_map_ref.path, at.below("configMapRef", "path")))
         if outside:
@@ -148,7 +172,12 @@ def _check_static(static: StaticLimits, at: Origin, tree: Tree) -> Iterator[Prob
     for asked in {id(asked): asked for asked in _static(static, at, tree).values()}.values():
         if asked.limit.burst < asked.limit.qps:
             message = f"burst {asked.limit.burst} is below qps {asked.limit.qps}: the bucket never holds a second's worth of calls"
-            yield Problem("rate-limit/burst-below-qps", asked.burst, message, f"Raise burst; KubeVirt's own defaults use {2 * asked.limit.qps}.")
+            yield Problem(
+                "rate-limit/burst-below-qps",
+                asked.burst,
+                message,
+                f"Raise burst; KubeVirt's own defaults use {2 * asked.limit.qps}.",
+            )
 
 
 def _static(static: StaticLimits, at: Origin, tree: Tree) -> dict[Component, Asked]:
@@ -156,7 +185,9 @@ def _static(static: StaticLimits, at: Origin, tree: Tree) -> dict[Component, Ask
         return limits_file.read(tree, static.config_map_ref.path, at).limits
     if static.components is not None:
         return {
-            component: Asked(limit, at.below("components", component, "qps"), at.below("components", component, "burst"))
+            component: Asked(
+                limit, at.below("components", component, "qps"), at.below("components", component, "burst")
+            )
             for component, limit in static.components.limits.items()
         }
     if static.qps is None or static.burst is None:
@@ -164,7 +195,7 @@ def _static(static: StaticLimits, at: Origin, tree: Tree) -> dict[Component, Ask
     return dict.fromkeys(Component, Asked(Limit(static.qps, static.burst), at.below("qps"), at.below("burst")))
 
 
-def _adaptive(adaptive: Adaptive, at: Origin, site: Site) -> Iterator[Request | dict[Component, Asked]]:
+def _adaptive(adaptive: Adaptive, at: Origin, site: Site) -> Generator[Request, None, dict[Component, Asked]]:
     if site.facts is None:
         yield Problem(
             "rate-limit/no-facts",

@@ -25,10 +25,11 @@ def judge(asked: Mapping[Component, Asked], site: Site) -> Iterator[Problem]:
 def without_high_burst(high: Limit, site: Site, at: Origin) -> Iterator[Problem]:
     """What the limits would fall to if the profile were dropped."""
     for release in site.releases:
+        defaults = {component: {entry.limits[component] for entry in release.defaults} for component in Component}
         falls = [
-            f"{component.program} from {high} to {' or '.join(sorted({str(entry.limits[component]) for entry in release.defaults}))}"
-            for component in Component
-            if any(entry.limits[component] != high for entry in release.defaults)
+            f"{component.program} from {high} to {' or '.join(sorted(map(str, found)))}"
+            for component, found in defaults.items()
+            if found != {high}
         ]
         message = f"dropping highBurst would lower {listed(falls)} on {release.kubevirt_name}"
         yield Problem("rate-limit/high-burst", at, message, "Keep it if these clusters were sized with it.")
@@ -40,8 +41,8 @@ def missed(sized: sizing.Sizing, demand: sizing.Demand, at: Origin) -> Iterator[
         if one.missed:
             took = -(-one.seconds_milli // 1000)
             message = (
-                f"{component.program} with {one.limit} needs {took} s to start {demand.virtual_machines} virtual machines; "
-                f"the target is {demand.seconds} s"
+                f"{component.program} with {one.limit} needs {took} s to start {demand.virtual_machines} virtual "
+                f"machines; the target is {demand.seconds} s"
             )
             reason = f"The limit is capped at {one.bounds.cap} qps there"
             help = f"{reason} by the API server's headroom: free some, or allow more time in bootStorm.within."
@@ -54,7 +55,12 @@ def _variants(release: OperatorRelease) -> list[tuple[str, Defaults]]:
     """Each set of defaults that can hold, with the releases that have it."""
     entries, minor = release.defaults, release.kubevirt.minor
     if len(entries) == 1:
-        return [(f"KubeVirt {minor}" if release.kubevirt_patch is None else f"KubeVirt {minor}.{release.kubevirt_patch}", entries[0])]
+        return [
+            (
+                f"KubeVirt {minor}" if release.kubevirt_patch is None else f"KubeVirt {minor}.{release.kubevirt_patch}",
+                entries[0],
+            )
+        ]
     nexts = [entry.since_patch for entry in entries[1:]]
     labels = [f"KubeVirt {minor} before {minor}.{patch}" for patch in nexts[:1]]
     return list(zip([*labels, *(f"KubeVirt {minor}.{patch} and newer" for patch in nexts)], entries, strict=True))
@@ -75,7 +81,9 @@ def _below_default(asked: Mapping[Component, Asked], release: OperatorRelease) -
             origin, value, words = key
             names = listed(component.program for component in components)
             message = f"{field} {value} is below the default {words.format(names)}"
-            yield Problem("rate-limit/below-default", origin, message, f"Raise it to {highest[key]} or drop the policy there.")
+            yield Problem(
+                "rate-limit/below-default", origin, message, f"Raise it to {highest[key]} or drop the policy there."
+            )
 
 
 def _shortfall(component: Component, field: str, value: int, release: OperatorRelease) -> tuple[str, int]:
@@ -120,13 +128,19 @@ def _handler_total(asked: Asked, site: Site) -> Iterator[Problem]:
     qps = asked.limit.qps
     if qps <= defaults[0]:
         return
-    times = f"{qps / defaults[0]:g} times the default of {defaults[0]}"
-    if site.facts is None:
-        message = f"virt-handler runs on every node: qps {qps} counts once for each of them; it is {times}"
-    else:
-        total = qps * site.facts.nodes
-        message = f"virt-handler runs on every node: qps {qps} on {site.facts.nodes} nodes is {total} calls a second at worst, {times}"
-    yield Problem("rate-limit/handler-total", asked.qps, message, "Give virt-handler a limit of its own if the API server cannot take that.")
+    total = "counts once for each of them"
+    if site.facts is not None:
+        total = f"on {site.facts.nodes} nodes is {qps * site.facts.nodes} calls a second at worst"
+    message = (
+        f"virt-handler runs on every node: qps {qps} {total}; "
+        f"it is {qps / defaults[0]:g} times the default of {defaults[0]}"
+    )
+    yield Problem(
+        "rate-limit/handler-total",
+        asked.qps,
+        message,
+        "Give virt-handler a limit of its own if the API server cannot take that.",
+    )
 
 
 def _headroom(asked: Mapping[Component, Asked], site: Site) -> Iterator[Problem]:
@@ -134,15 +148,19 @@ def _headroom(asked: Mapping[Component, Asked], site: Site) -> Iterator[Problem]
         return
     safe = sizing.safe_qps(site.facts.headroom, site.facts.unhealthy)
     defaults = site.releases[0].defaults[-1].limits
-    wanted = {component: asked[component].limit if component in asked else defaults[component] for component in Component}
+    wanted = {
+        component: asked[component].limit if component in asked else defaults[component] for component in Component
+    }
     worst, before = (sizing.worst_case(limits, site.facts.nodes).qps for limits in (wanted, defaults))
     if safe is not None and worst > max(safe, before):
         origin = next(iter(asked.values())).qps
         message = (
-            f"all components together may ask for {worst} calls a second in the worst case ({before} with the defaults); "
-            f"the API server can safely take {safe} more"
+            f"all components together may ask for {worst} calls a second in the worst case ({before} with the "
+            f"defaults); the API server can safely take {safe} more"
         )
-        yield Problem("rate-limit/headroom", origin, message, "Lower the limits, virt-handler's first: it counts once a node.")
+        yield Problem(
+            "rate-limit/headroom", origin, message, "Lower the limits, virt-handler's first: it counts once a node."
+        )
 
 
 def listed(names: Iterable[str]) -> str:

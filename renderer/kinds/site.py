@@ -41,14 +41,19 @@ class _Lookup:
 
 
 def _assumed(version: Version, upstream: Version) -> tuple[str, str]:
-    message = f"OpenShift Virtualization {version.name} is taken as HyperConverged {upstream.name}: the numbers are assumed to run in step"
+    message = (
+        f"OpenShift Virtualization {version.name} is taken as HyperConverged {upstream.name}: "
+        "the numbers are assumed to run in step"
+    )
     return message, f'Write hyperconverged: "{upstream.name}" to state it.'
 
 
 def _known(product: str, table: Mapping[str, Any]) -> str:
     names = list(table)
     also = ", or 4.N for OpenShift Virtualization 4.12 to 4.23" if product == "HyperConverged" else ""
-    return f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
+    return (
+        f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
+    )
 
 
 def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -> tuple[Site | None, list[Problem]]:
@@ -105,8 +110,14 @@ def _release(
     if found is None:
         return None
     if given.kubevirt and installed and found.version.name != installed:
-        message = f"HyperConverged {operator.release.minor} installs KubeVirt {installed}, not {kubevirt_text}" if operator else ""
-        lookup.problems.append(Problem("release/mismatch", at.below("kubevirt"), message, "Correct one of the two versions."))
+        message = (
+            f"HyperConverged {operator.release.minor} installs KubeVirt {installed}, not {kubevirt_text}"
+            if operator
+            else ""
+        )
+        lookup.problems.append(
+            Problem("release/mismatch", at.below("kubevirt"), message, "Correct one of the two versions.")
+        )
     return OperatorRelease(operator.release if operator else None, found.release, found.version.patch)
 
 
@@ -125,7 +136,9 @@ def _check_others(spec: ClusterSpec, at: Origin, allow_newer: bool) -> Iterator[
         csv, minor = (parse(text or "") for text in (versions.descheduler_operator, versions.descheduler))
         if csv and descheduler_operator.schema(csv) is None:
             help = f"Known ClusterServiceVersions are {', '.join(descheduler_operator.KNOWN)}."
-            yield Problem("release/unknown", place.below("deschedulerOperator"), f"descheduler operator {csv} is not known", help)
+            yield Problem(
+                "release/unknown", place.below("deschedulerOperator"), f"descheduler operator {csv} is not known", help
+            )
         if minor and look_up(dict.fromkeys(descheduler.MINORS), minor, allow_newer=allow_newer) is None:
             help = f"Known are {descheduler.MINORS[0]} to {descheduler.MINORS[-1]}."
             yield Problem("release/unknown", place.below("descheduler"), f"descheduler {minor} is not known", help)
@@ -141,7 +154,9 @@ def _check_platform(platform: str, versions: NextVersions, at: Origin) -> Iterat
         yield Problem("release/mismatch", at.below("deschedulerOperator"), message, "Give descheduler: instead.")
     if platform == "kubernetes" and (versions.hyperconverged or "").startswith("4."):
         message = "4.N numbers OpenShift Virtualization, which runs on OpenShift only"
-        yield Problem("release/mismatch", at.below("hyperconverged"), message, 'Give the upstream number, as in "1.14".')
+        yield Problem(
+            "release/mismatch", at.below("hyperconverged"), message, 'Give the upstream number, as in "1.14".'
+        )
 
 
 def _operator(spec: ClusterSpec, releases: tuple[OperatorRelease, ...]) -> OperatorObject:

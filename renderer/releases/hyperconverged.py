@@ -31,8 +31,12 @@ class HyperConvergedRelease:
     served: tuple[str, ...] = (f"{GROUP}/v1beta1",)
     tuning_policy: bool = True  # v1.9.0 api/v1beta1/hyperconverged_types.go:48
     reference_policy: bool = False  # v1.15.0 api/v1beta1/hyperconverged_types.go:258
-    sets_gate: bool = False  # v1.15.2 controllers/operands/kubevirt.go:113, v1.16.0 controllers/handlers/kubevirt.go:124
-    unsafe_metric: str = "kubevirt_hco_unsafe_modifications"  # from v1.10; before: v1.9.0 controllers/alerts/alerts.go:147
+    sets_gate: bool = (
+        False  # v1.15.2 controllers/operands/kubevirt.go:113, v1.16.0 controllers/handlers/kubevirt.go:124
+    )
+    unsafe_metric: str = (
+        "kubevirt_hco_unsafe_modifications"  # from v1.10; before: v1.9.0 controllers/alerts/alerts.go:147
+    )
     source: str = ""
 
     @property

@@ -67,7 +67,7 @@ def _release(
     *defaults: Defaults,
     replicas_patch: bool = True,  # from v1.1.0, pkg/virt-operator/resource/apply/apps.go:63
     reference_policy: bool = True,  # from v1.4.0, staging/src/kubevirt.io/api/core/v1/types.go:2550
-    gated: bool = False,  # v1.4.0 pkg/virt-config/feature-gates.go:89, v1.5.0 featuregate/active.go:96, v1.6.0 inactive.go:128
+    gated: bool = False,  # v1.4.0 pkg/virt-config/feature-gates.go:89; v1.5.0 featuregate/active.go:96
 ) -> KubeVirtRelease:
     return KubeVirtRelease(minor, defaults, replicas_patch, reference_policy, gated)
 
@@ -95,7 +95,7 @@ RELEASES: dict[str, KubeVirtRelease] = {
 # adds the deepest part whose parent HyperConverged always writes: `depth` counts its steps.
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The path of a setting in `spec`; `depth` is the length of the path that a JSON patch through HyperConverged adds."""
+    """The path of a setting in `spec`; `depth` is the length of the path that a JSON patch operation adds."""
 
     path: Path
     depth: int = 3

@@ -36,7 +36,11 @@ def _shortened(findings: list[Finding]) -> tuple[list[Finding], dict[str, int]]:
         counts[finding.code] += 1
         if not finding.code.startswith("overlay/") or counts[finding.code] <= _FILES_SHOWN:
             shown.append(finding)
-    hidden = {code: count - _FILES_SHOWN for code, count in counts.items() if code.startswith("overlay/") and count > _FILES_SHOWN}
+    hidden = {
+        code: count - _FILES_SHOWN
+        for code, count in counts.items()
+        if code.startswith("overlay/") and count > _FILES_SHOWN
+    }
     return shown, hidden
 
 
