@@ -116,6 +116,7 @@ def test_limit(sizing: Sizing, component: Component, limit: str) -> None:
         (B6, HANDLER, 34_000, False),
         (B7, CONTROLLER, 11_500, False),
         (B7, API, 0, False),
+        (run(1, 46, qps(160), enforce=True), HANDLER, 10_267, False),
         (run(100, 3000, seconds=403), CONTROLLER, 403_000, False),
         (run(100, 3001, seconds=403), CONTROLLER, 403_135, True),
     ],
