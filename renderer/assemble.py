@@ -220,7 +220,8 @@ def _merged(operations: Sequence[_Operation], base: Base | None) -> Spelling:
         for ours in operations:
             appends = ours.path[-1] == APPEND and theirs != ours.body
             if base and not appends and _overlap(str(theirs.get("path")), ours.where):
-                message = f"{_annotation_place(base)} already has an operation on {theirs.get('path')}; ours is on {ours.where}"
+                there = f"{_annotation_place(base)} already has an operation on {theirs.get('path')}"
+                message = f"{there}; ours is on {ours.where}"
                 problems.append(Problem("base/conflict", ours.setting.origin, message, "Remove one of the two."))
     value = _json([*existing, *(operation.body for operation in operations)])
     path = ("metadata", "annotations", JSONPATCH_ANNOTATION)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from _ruamel_yaml import CParser
+from _ruamel_yaml import CParser  # type: ignore[import-not-found]
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
@@ -173,7 +173,7 @@ class _Marks:
                 key = True
                 break
             node, key_node = child, child_key or key_node
-        block = not isinstance(node, ScalarNode) and not node.flow_style
+        block = isinstance(node, MappingNode | SequenceNode) and not node.flow_style
         return _position(self._source.file, key_node if key_node is not None and (key or block) else node)
 
 
@@ -210,12 +210,12 @@ def _refuse_deep(file: str, text: str) -> None:
             depth += name.endswith("StartEvent") - name.endswith("EndEvent")
             if depth > MAX_DEPTH + 2:  # the stream and the document count as well
                 start = event.start_mark
-                raise _too_deep(file, Position(file, start.line + 1, start.column + 1))
+                raise _too_deep(Position(file, start.line + 1, start.column + 1))
     except YAMLError as error:
         raise _refusal(file, error) from None
 
 
-def _too_deep(file: str, position: Position) -> _Refused:
+def _too_deep(position: Position) -> _Refused:
     return _Refused("policy/limit", position, f"nested more than {MAX_DEPTH} levels deep", "Flatten the document.")
 
 
@@ -262,16 +262,16 @@ class _Builder:
         if node.__class__ is ScalarNode:
             return self._scalar(node)
         if depth > MAX_DEPTH:  # an alias to its own parent ends here as well
-            raise _too_deep(self.file, _position(self.file, node))
+            raise _too_deep(_position(self.file, node))
         self._left -= len(node.value) + 1
         if self._left < 0:
             message = f"the document has more than {MAX_NODES} fields once its aliases are expanded"
             raise _Refused("policy/limit", _position(self.file, node), message, "Split it, or use fewer aliases.")
         if node.ctag is not _COLLECTION:
             self._check_tag(node)
-        if node.__class__ is SequenceNode:
-            return [self.build(item, depth + 1) for item in node.value]
-        return self._mapping(node, depth)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, depth)
+        return [self.build(item, depth + 1) for item in node.value]
 
     def _mapping(self, node: MappingNode, depth: int) -> Body:
         out: Body = {}
@@ -317,7 +317,7 @@ class _Builder:
     def _check_tag(self, node: Node) -> None:
         if self.strict and node.tag not in _CORE_TAGS:
             self._add(
-                "policy/syntax", node, f"tag {_short(node.tag)} is not known", "Remove it: policies need no tags."
+                "policy/syntax", node, f"tag {_short(str(node.tag))} is not known", "Remove it: policies need no tags."
             )
 
     def _check_blanks(self, node: ScalarNode) -> None:

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable
 from typing import Any
 
-from _ruamel_yaml import CEmitter
+from _ruamel_yaml import CEmitter  # type: ignore[import-not-found]
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from renderer import scalars
@@ -68,7 +68,8 @@ def _node(value: Any) -> Node:
             return _mapping(sorted(value.items()))
         case list() | tuple():
             return SequenceNode(f"{_TAG}seq", [_node(item) for item in value], flow_style=not value)
-    raise TypeError(f"{type(value).__name__} has no place in a manifest")
+        case _:
+            raise TypeError(f"{type(value).__name__} has no place in a manifest")
 
 
 def _scalar(plain: str) -> ScalarNode:

@@ -151,18 +151,9 @@ def _undone(base: Base, fields: Sequence[Field], settled: Any) -> Iterator[Probl
             yield Problem(problem.code, problem.origin or base.origin, problem.message, problem.help)
         return
     for one in fields:
-        node: Any = settled
-        for step in one.path:
-            node = (
-                node[-1]
-                if step == "-" and isinstance(node, list) and node
-                else node.get(step)
-                if isinstance(node, dict)
-                else None
-            )
-        if node != one.value:
+        if not _holds(settled, one):
             message = f"the base's own patches run after our component and undo {folded(one.path)}"
-            help = "Let those patches leave the field alone (add single annotations, not the whole map), or use form: overlay."
+            help = "Let them leave the field alone (add one annotation, not the whole map), or use form: overlay."
             yield Problem("base/conflict", one.origin, message, help)
 
 

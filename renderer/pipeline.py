@@ -150,37 +150,43 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     site, problems = resolve(first.value, first.origin, shape.facts[0], tree)
     if site is None:
         return Rendered(Overlay({}), None, spec.crds), problems
-    settings, manifests = _apply(shape.policies, site, problems)
+    wanted = _apply(shape.policies, site, problems)
     base = _base(site, bases, folder, problems)
     fields = Spelling()
     if site.operator.form == "none":
-        problems.extend(_never_rendered(setting) for setting in settings)
+        problems.extend(_never_rendered(setting) for setting in wanted.settings)
     elif base is not None or site.operator.base is None:
-        fields = spell(settings, site, base)
+        fields = spell(wanted.settings, site, base)
     problems.extend(fields.problems)
     if site.operator.base is not None and base is None:
         return Rendered(Overlay({}), site, spec.crds), problems
-    asking = {_name(setting.origin.document) for setting in settings}
-    built = overlay.build(folder, site, base, fields.fields, manifests, asking)
+    built = overlay.build(folder, site, base, fields.fields, wanted.manifests, wanted.policies)
     problems.extend(built.problems)
     return Rendered(built.overlay, site, spec.crds), problems
 
 
-def _apply(
-    policies: Sequence[Decoded[Policy]], site: Site, problems: list[Problem]
-) -> tuple[list[Setting], list[Manifest]]:
-    settings: list[Setting] = []
-    manifests: list[Manifest] = []
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What all winning policies of a site ask for; `policies` are those that ask for settings, as `Kind/name`."""
+
+    settings: list[Setting] = field(default_factory=list)
+    manifests: list[Manifest] = field(default_factory=list)
+    policies: set[str] = field(default_factory=set)
+
+
+def _apply(policies: Sequence[Decoded[Policy]], site: Site, problems: list[Problem]) -> _Wanted:
+    wanted = _Wanted()
     for policy in policies:
         for request in policy.value.apply(policy.origin, site):
             match request:
                 case Setting():
-                    settings.append(request)
+                    wanted.settings.append(request)
+                    wanted.policies.add(f"{type(policy.value).__name__}/{policy.value.metadata.name}")
                 case Manifest():
-                    manifests.append(request)
+                    wanted.manifests.append(request)
                 case Problem():
                     problems.append(request)
-    return settings, manifests
+    return wanted
 
 
 def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -> Base | None:
@@ -201,10 +207,6 @@ def _never_rendered(setting: Setting) -> Problem:
     return Problem(
         "base/required", setting.origin, message, "Choose another form for these clusters, or leave them out."
     )
-
-
-def _name(document: Document) -> str:
-    return f"{document.data['kind']}/{document.data['metadata']['name']}"
 
 
 class _Gathered:

@@ -4,7 +4,8 @@
 it from being read; `operations` and `apply` make and run the JSON 6902 patch onto what it found.
 """
 
-from renderer.bases.patching import APPEND, FieldError, Inapplicable, Operation, apply, operations
+from renderer.bases.patching import APPEND, FieldError, Inapplicable, Operation, apply, operations, pointer
+from renderer.bases.paths import relative
 from renderer.bases.reader import BaseReader
 from renderer.bases.values import Base, BaseProblem, Wanted
 
@@ -19,4 +20,6 @@ __all__ = [
     "Wanted",
     "apply",
     "operations",
+    "pointer",
+    "relative",
 ]

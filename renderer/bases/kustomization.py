@@ -112,7 +112,7 @@ class _Reading:
             name = _KNOWN.get(key.lower())  # kustomize takes names of fields in any case
             if name is None:
                 message = f"kustomize knows no field {key}"
-                self._problem(message, "Correct its name, or remove it.", self._root.below(key))
+                self._problem(message, "Correct its name, or remove it.", Origin(self._root.document, (key,), key=True))
             elif value not in (None, [], {}, ""):
                 self._fields[name] = (self._root.below(key), value)
 

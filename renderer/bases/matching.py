@@ -32,7 +32,7 @@ def choose(subjects: Sequence[Subject], wanted: Wanted, creating: Sequence[BaseP
 def _kept_local(subject: Subject) -> bool:
     """kustomize drops objects that are marked as local configuration."""
     annotations = subject.body["metadata"].get("annotations") or {}
-    return annotations.get(_LOCAL, "false") != "false"
+    return bool(annotations.get(_LOCAL, "false") != "false")
 
 
 def _same_object(subject: Subject, wanted: Wanted) -> bool:

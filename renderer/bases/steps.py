@@ -103,7 +103,7 @@ class MergePatch:
             body = merge(subject.body, patch)
         except Unmergeable as error:
             message = f"this patch cannot be followed at {folded(error.path)}: {error}"
-            place = self.origin if self.inline else self.origin.below(*error.path)
+            place = self.origin if self.inline else Origin(self.origin.document, self.origin.path + error.path, key=True)
             raise Refused(message, "Write a JSON 6902 patch instead.", place) from None
         return self._kept(subject, body)
 
@@ -179,4 +179,6 @@ def _named(body: Any) -> bool:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return ""
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

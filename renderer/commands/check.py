@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import unified_diff
-from pathlib import Path
 
 import click
 
@@ -16,6 +15,7 @@ from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import Change, Comparison, State, compare
 
+_NOT_COMPARED = "The overlays were not compared: mend the errors first."
 _RENDER = "Run kubevirt-policy render and commit the result."
 _MESSAGES = {
     State.MISSING: ("overlay/missing", "the policies render this file, and it is not there", _RENDER),
@@ -28,13 +28,13 @@ _MESSAGES = {
 
 @click.command("check")
 @options.shared
-def command(root: Path | None, allow_empty: bool, output_format: str, strict: bool, quiet: bool, debug: bool) -> int:
+def command(given: options.Shared) -> int:
     """Check policies, and that the overlays are exactly what they render.
 
     Writes nothing and needs no kustomize: for pre-commit and CI.
     """
-    repository = options.open_repository(root)
-    outcome = repository.run(allow_empty=allow_empty)
+    repository = options.open_repository(given.root)
+    outcome = repository.run(allow_empty=given.allow_empty)
     found = Comparison()
     if not outcome.failed:
         try:
@@ -45,14 +45,9 @@ def command(root: Path | None, allow_empty: bool, output_format: str, strict: bo
         findings=[*outcome.findings, *_findings(found)],
         line=options.Lines(repository.tree),
         files=[FileChange(change.path, str(change.state), _difference(change)) for change in found.changes],
-        summary="The overlays were not compared: mend the errors first."
-        if outcome.failed
-        else _summary(len(outcome.rendered), found),
-        colour=options.coloured(output_format),
-        quiet=quiet,
+        summary=_summary(len(outcome.rendered), found) if not outcome.failed else _NOT_COMPARED,
     )
-    options.publish(report, output_format)
-    return int(report.failed(strict=strict))
+    return options.publish(report, given)
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:
@@ -60,7 +55,8 @@ def _findings(found: Comparison) -> Iterator[Finding]:
         code, message, help = _words(change)
         yield Finding(code, SEVERITIES[code], Position(change.path, _first_difference(change)), message, help)
     if found.crlf:
-        message = f"{len(found.crlf)} rendered file{'s have' if len(found.crlf) > 1 else ' has'} CRLF line ends in the work tree"
+        count = len(found.crlf)
+        message = f"{count} rendered file{'s have' if count > 1 else ' has'} CRLF line ends in the work tree"
         help = "Compared as LF. Add `overlays/** text eol=lf` to .gitattributes to keep them as rendered."
         yield Finding("overlay/line-ends", SEVERITIES["overlay/line-ends"], Position(found.crlf[0]), message, help)
 

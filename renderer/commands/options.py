@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,29 @@ allow_empty = click.option(
 debug = click.option("--debug", is_flag=True, help="Show the traceback of a bug.")
 
 
-def shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that reads the policies."""
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The values of the options of every command that reads the policies."""
+
+    root: Path | None
+    allow_empty: bool
+    output_format: str
+    strict: bool
+    quiet: bool
+
+
+def shared(command: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command the shared options; it is called with a `Shared` and its own options."""
+
+    @wraps(command)
+    def run(**own: Any) -> int:
+        own.pop("debug")  # read where a bug is caught
+        given = Shared(**{field.name: own.pop(field.name) for field in fields(Shared)})
+        return command(given, **own)
+
     for decorate in (debug, quiet, strict, output_format, allow_empty, root):
-        command = decorate(command)
-    return command
+        run = decorate(run)
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +118,12 @@ def open_repository(given: Path | None) -> Repository:
         raise CannotRun(str(error)) from None
 
 
-def publish(report: Report, output_format: str) -> None:
-    """Data to stdout, messages to stderr."""
-    out, messages = FORMATS[output_format](report)
+def publish(report: Report, given: Shared) -> int:
+    """Data to stdout, messages to stderr; the exit code is 1 where a finding makes the command fail."""
+    # https://no-color.org
+    colour = given.output_format == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    out, messages = FORMATS[given.output_format](replace(report, colour=colour, quiet=given.quiet))
     sys.stdout.write(out)
     sys.stdout.flush()
     sys.stderr.write(messages)
-
-
-def coloured(output_format: str) -> bool:
-    """Whether the report goes to a terminal that wants colours (https://no-color.org)."""
-    return output_format == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return int(report.failed(strict=given.strict))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from renderer.commands import options
@@ -12,6 +10,7 @@ from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
 
+_NOT_WRITTEN = "Nothing was written: mend the errors first."
 _WORDS = {
     State.MISSING: "added",
     State.STALE: "updated",
@@ -24,22 +23,14 @@ _WORDS = {
 @click.command("render")
 @options.clusters
 @options.shared
-def command(
-    clusters: tuple[str, ...],
-    root: Path | None,
-    allow_empty: bool,
-    output_format: str,
-    strict: bool,
-    quiet: bool,
-    debug: bool,
-) -> int:
+def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
     """Write the overlays that the policies ask for.
 
     Files that the policies no longer ask for are removed; files without this tool's header are reported and left.
     An error anywhere in the policies: nothing is written.
     """
-    repository = options.open_repository(root)
-    outcome = repository.run(allow_empty=allow_empty, only=clusters)
+    repository = options.open_repository(given.root)
+    outcome = repository.run(allow_empty=given.allow_empty, only=clusters)
     changes: tuple[Change, ...] = ()
     if not outcome.failed:
         try:
@@ -51,14 +42,10 @@ def command(
         findings=outcome.findings,
         line=options.Lines(repository.tree),
         files=files,
-        summary="Nothing was written: mend the errors first."
-        if outcome.failed
-        else _summary(len(outcome.rendered), files),
-        colour=options.coloured(output_format),
-        quiet=quiet,
+        brief=True,
+        summary=_summary(len(outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
     )
-    options.publish(report, output_format)
-    return int(report.failed(strict=strict))
+    return options.publish(report, given)
 
 
 def _summary(clusters: int, files: list[FileChange]) -> str:

@@ -94,7 +94,8 @@ class OperatorResource(Strict, frozen=True, kw_only=True):
     namespace: Annotated[
         DnsLabel | None,
         Meta(
-            description="Default openshift-cnv on openshift; on kubernetes kubevirt-hyperconverged, or kubevirt without it."
+            description="Default openshift-cnv on openshift; on kubernetes kubevirt-hyperconverged, or kubevirt "
+            "without it."
         ),
     ] = None
     base: Annotated[
@@ -226,8 +227,8 @@ def _check_applied_by(form: str, resource: OperatorResource, place: Origin) -> I
         yield Problem(
             "base/applied-by",
             place.below("appliedBy"),
-            "two applications of one engine share one field manager: each apply takes the other's fields away, and both "
-            "report success",
+            "two applications of one engine share one field manager: each apply takes the other's fields away, "
+            "and both report success",
             choice,
         )
     if form != "partial" and resource.applied_by is not None:

@@ -96,7 +96,7 @@ class ClusterFacts(Strict, frozen=True, kw_only=True):
             yield Problem(
                 "facts/disagree",
                 place,
-                f"{self.spec.unhealthy_observations} unhealthy observations are counted, but the figures of the last one are healthy",
+                f"{self.spec.unhealthy_observations} unhealthy observations are counted, but the figures are healthy",
                 "Set it to 0 if the latest observation was healthy.",
             )
 

@@ -21,13 +21,14 @@ class ExpansionSpec(PolicySpec, frozen=True, kw_only=True):
     reference_policy: Annotated[
         ReferencePolicy,
         Meta(
-            description="reference: keep them; expand: write out new virtual machines; expandAll: all, which cannot be undone."
+            description="reference: keep them; expand: write out those of new virtual machines; expandAll: of all, "
+            "which cannot be undone."
         ),
     ]
     via: Annotated[
         Literal["field", "jsonpatch"],
         Meta(
-            description="jsonpatch: through HyperConverged's JSON patch annotation, the only way on HyperConverged 1.14."
+            description="jsonpatch: through HyperConverged's JSON patch annotation, the only way on its release 1.14."
         ),
     ] = "field"
     manifests: Annotated[
@@ -59,7 +60,8 @@ class ExpansionPolicy(Policy, frozen=True, kw_only=True):
             yield Problem(
                 "expansion/one-way",
                 at,
-                "expandAll rewrites every virtual machine of the cluster and cannot be undone: the recorded revisions are deleted",
+                "expandAll rewrites every virtual machine of the cluster and cannot be undone: the recorded revisions "
+                "are deleted",
                 "Keep reference, or write acknowledge: [one-way] once the team agrees.",
             )
         outside = [
@@ -115,7 +117,8 @@ def _rewritten(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) -> I
     ]
     if machines and "rewrites-declared-vms" not in spec.acknowledge:
         count = f"{len(machines)} declared VirtualMachine{'s' if len(machines) > 1 else ''}"
-        message = f"{spec.reference_policy} rewrites {count}: Git and the cluster would differ for ever, and a new apply is refused"
+        consequence = "Git and the cluster would differ for ever, and a new apply is refused"
+        message = f"{spec.reference_policy} rewrites {count}: {consequence}"
         help = "Keep reference for machines that Git declares, or write acknowledge: [rewrites-declared-vms]. They are:"
         yield Problem("expansion/rewrites-vms", at, message, "\n".join([help, *machines]))
 
@@ -145,7 +148,8 @@ def _not_inspected(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) 
             "Add manifests: with globs of the places where virtual machines are declared.",
         )
     elif found.opaque:
-        message = f"{len(found.opaque)} place{'s' if len(found.opaque) > 1 else ''} could not be searched for virtual machines"
+        places = f"{len(found.opaque)} place{'s' if len(found.opaque) > 1 else ''}"
+        message = f"{places} could not be searched for virtual machines"
         yield Problem(
             "expansion/not-inspected", at.below("manifests"), message, "\n".join(["Look there by hand:", *found.opaque])
         )

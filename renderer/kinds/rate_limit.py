@@ -53,7 +53,8 @@ class Adaptive(Strict, frozen=True, kw_only=True):
     guard: Annotated[
         Literal["warn", "enforce"],
         Meta(
-            description="enforce: hold each component to its share of the API server's headroom, even below its default."
+            description="enforce: hold each component to its share of the API server's headroom, also below its "
+            "default."
         ),
     ] = "warn"
 
@@ -171,7 +172,8 @@ def _check_static(static: StaticLimits, at: Origin, tree: Tree) -> Iterator[Prob
         yield from file.problems
     for asked in {id(asked): asked for asked in _static(static, at, tree).values()}.values():
         if asked.limit.burst < asked.limit.qps:
-            message = f"burst {asked.limit.burst} is below qps {asked.limit.qps}: the bucket never holds a second's worth of calls"
+            limit = asked.limit
+            message = f"burst {limit.burst} is below qps {limit.qps}: the bucket never holds a second's worth of calls"
             yield Problem(
                 "rate-limit/burst-below-qps",
                 asked.burst,
@@ -231,6 +233,6 @@ def _check_replicas(site: Site, at: Origin) -> Iterator[Problem]:
             yield Problem(
                 "release/unsupported",
                 at,
-                f"{release.kubevirt_name} overwrites the number of virt-api replicas; it leaves ours alone from KubeVirt 1.1 on",
+                f"{release.kubevirt_name} overwrites the number of virt-api replicas; KubeVirt 1.1 and newer keep it",
                 "Write replicas: auto there: KubeVirt scales virt-api with the nodes by itself.",
             )

@@ -47,7 +47,7 @@ def missed(sized: sizing.Sizing, demand: sizing.Demand, at: Origin) -> Iterator[
             reason = f"The limit is capped at {one.bounds.cap} qps there"
             help = f"{reason} by the API server's headroom: free some, or allow more time in bootStorm.within."
             if sized.safe_qps is None:
-                help = f"{reason} because the headroom is not known: add apiServer.freeQPS or freeMillicores to ClusterFacts."
+                help = f"{reason} because no headroom is known: add apiServer.freeQPS or freeMillicores to the facts."
             yield Problem("rate-limit/target-missed", at, message, help)
 
 

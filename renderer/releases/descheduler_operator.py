@@ -30,4 +30,5 @@ def schema(version: Version) -> str | None:
             return "4.21" if patch >= 3 else "4.20"
         case 5, 4:
             return "4.22"
-    return None
+        case _:
+            return None

@@ -51,7 +51,7 @@ def look_up(table: Mapping[str, R], version: Version, *, allow_newer: bool) -> K
     """The table's entry for that minor release, or for the newest one if `allow_newer` and it is newer than all."""
     if version.name in table:
         return Known(table[version.name], version)
-    newest = parse(next(reversed(table)))
+    newest = parse(list(table)[-1])
     if allow_newer and newest is not None and (version.major, version.minor) > (newest.major, newest.minor):
         return Known(table[newest.name], newest, newer=True)
     return None

@@ -21,7 +21,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a command.  `line` gives the text of a source line, or nothing where it cannot be shown."""
+    """The result of a command.  `line` gives the text of a source line, or nothing where it cannot be shown.
+
+    `brief` leaves the notes to `check`, for commands that are about something else.
+    """
 
     findings: Sequence[Finding]
     line: Callable[[str, int], str]
@@ -29,6 +32,7 @@ class Report:
     summary: str = ""
     colour: bool = False
     quiet: bool = False
+    brief: bool = False
     counts: Counter[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -17,7 +17,9 @@ _FILES_SHOWN = 20
 
 def render(report: Report) -> tuple[str, str]:
     """Findings, each with its source line or difference, and changed files on stdout; the summary on stderr."""
-    findings = [one for one in report.findings if one.severity is Severity.ERROR or not report.quiet]
+    wanted = set(Severity) - ({Severity.NOTE} if report.brief else set())
+    wanted &= {Severity.ERROR} if report.quiet else wanted
+    findings = [one for one in report.findings if one.severity in wanted]
     shown, hidden = _shortened(findings)
     differences = {change.path: change.difference for change in report.files or ()}
     out = [line for finding in shown for line in (*_finding(finding, differences, report), "")]
@@ -81,7 +83,8 @@ def _summary(report: Report) -> str:
         for severity in Severity
         if report.counts[severity]
     ]
-    return ". ".join(filter(None, (", ".join(counted), report.summary)))
+    more = " (check shows the notes)" if report.brief and report.counts[Severity.NOTE] else ""
+    return ". ".join(filter(None, (", ".join(counted) + more, report.summary)))
 
 
 def _painted(text: str, colour: str, report: Report) -> str:
