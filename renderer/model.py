@@ -164,7 +164,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object of an overlay folder, for the folders that a single policy owns."""
+    """One object of an overlay folder, for the folders that a single policy owns.
+
+    A folder that begins with `_` stands apart: `overlays/<folder>/<cluster>/`, applied by itself.
+    """
 
     folder: str
     name: str
@@ -174,10 +177,15 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The files of one cluster, relative to its folder, and the fields each operator patch may change."""
+    """The files of one cluster, relative to its folder, and the fields each operator patch may change.
+
+    `apart` holds those that are never part of the cluster's kustomization: by the name of the group, such as
+    `_node-tuning`, the files of `overlays/<group>/<cluster>/`.
+    """
 
     files: Mapping[str, str]
     intent: tuple[Path, ...] = ()
+    apart: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def folded(path: Path) -> str:

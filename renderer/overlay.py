@@ -51,12 +51,20 @@ def build(
         protected = [*fields, *_protection(site, base, problems)]
         intent = tuple(one.path for one in protected)
         bodies |= _operator(folder, site, base, protected, set(policies), problems)
+    groups: dict[str, dict[str, tuple[Body | list[Any], set[str]]]] = defaultdict(dict)
     for manifest in manifests:
-        bodies[f"{manifest.folder}/{manifest.name}.yaml"] = (manifest.body, {manifest.policy})
+        where, path = (
+            (groups[manifest.folder], "") if manifest.folder.startswith("_") else (bodies, f"{manifest.folder}/")
+        )
+        where[f"{path}{manifest.name}.yaml"] = (manifest.body, {manifest.policy})
     bodies |= _kustomizations(bodies)
     bodies["kustomization.yaml"] = (_root(site, bodies), {name for _, names in bodies.values() for name in names})
-    files = {path: header.sealed(emit.yaml(body), names) for path, (body, names) in sorted(bodies.items())}
-    return Built(Overlay(files=files, intent=intent), problems)
+    apart = {group: _sealed(found | _kustomizations(found)) for group, found in groups.items()}
+    return Built(Overlay(files=_sealed(bodies), intent=intent, apart=apart), problems)
+
+
+def _sealed(bodies: Mapping[str, tuple[Body | list[Any], set[str]]]) -> dict[str, str]:
+    return {path: header.sealed(emit.yaml(body), names) for path, (body, names) in sorted(bodies.items())}
 
 
 def _root(site: Site, bodies: Mapping[str, object]) -> Body:
@@ -77,7 +85,7 @@ def _kustomizations(bodies: Mapping[str, tuple[Any, set[str]]]) -> dict[str, tup
         listed[folder].append(name)
         names[folder] |= policies
     return {
-        f"{folder}/kustomization.yaml": ({**_KUSTOMIZATION, "resources": files}, names[folder])
+        f"{folder}/kustomization.yaml".lstrip("/"): ({**_KUSTOMIZATION, "resources": files}, names[folder])
         for folder, files in listed.items()
         if "kustomization.yaml" not in files
     }

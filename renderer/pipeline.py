@@ -60,11 +60,12 @@ class Outcome:
     @property
     def files(self) -> dict[str, str]:
         """Every rendered file by its path from the repository root."""
-        return {
-            f"{self.folder}/{cluster}/{path}": text
-            for cluster, one in self.rendered.items()
-            for path, text in one.overlay.files.items()
-        }
+        out: dict[str, str] = {}
+        for cluster, one in self.rendered.items():
+            out.update((f"{self.folder}/{cluster}/{path}", text) for path, text in one.overlay.files.items())
+            for group, files in one.overlay.apart.items():
+                out.update((f"{self.folder}/{group}/{cluster}/{path}", text) for path, text in files.items())
+        return out
 
     @property
     def failed(self) -> bool:

@@ -103,7 +103,9 @@ class MergePatch:
             body = merge(subject.body, patch)
         except Unmergeable as error:
             message = f"this patch cannot be followed at {folded(error.path)}: {error}"
-            place = self.origin if self.inline else Origin(self.origin.document, self.origin.path + error.path, key=True)
+            place = (
+                self.origin if self.inline else Origin(self.origin.document, self.origin.path + error.path, key=True)
+            )
             raise Refused(message, "Write a JSON 6902 patch instead.", place) from None
         return self._kept(subject, body)
 

@@ -12,6 +12,7 @@ from renderer.kinds.fields import DnsName, LabelKey, LabelValue, Strict, leaves_
 from renderer.model import Component, Limit, Manifest, Origin, Problem, Setting, Tree
 from renderer.releases.hyperconverged import HyperConvergedRelease
 from renderer.releases.kubevirt import Defaults, KubeVirtRelease
+from renderer.releases.versions import Version
 from renderer.sizing import Headroom
 
 API_VERSION = "kubevirt-policy.dev/v1alpha1"
@@ -127,6 +128,33 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Descheduler:
+    """What rebalances a cluster: on openshift the schemas of the operator, on kubernetes upstream minors.
+
+    Each holds the present one, and where `upgradingTo` is set the coming one; empty where no version is given.
+    """
+
+    schemas: tuple[str, ...] = ()
+    upstream: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringSite:
+    """The Prometheus of a cluster, with the platform's defaults; `scrape_interval` in seconds."""
+
+    url: str | None
+    node_names: Literal["name", "address"]
+    scrape_interval: int
+    rules: Literal["object", "file"]
+    rule_namespace: str
+    rule_labels: dict[str, str]
+    ca_config_map: tuple[str, str] | None
+    """Name and key."""
+    token_secret: tuple[str, str] | None
+    """Namespace and name; the pod's own token without it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """One cluster as policies see it: versions looked up, defaults filled in, measured facts at hand."""
 
@@ -138,6 +166,12 @@ class Site:
     operator: OperatorObject
     releases: tuple[OperatorRelease, ...]
     """The present release, and where `upgradingTo` is set the coming one."""
+    descheduler: Descheduler
+    kubernetes: Version | None
+    prometheus: Version | None
+    monitoring: MonitoringSite
+    worker_pools: tuple[str, ...]
+    crds: str | None
     facts: Facts | None
     tree: Tree
 

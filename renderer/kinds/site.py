@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from renderer.kinds.base import Facts, OperatorObject, OperatorRelease, Site
+from renderer.kinds.base import Descheduler, Facts, MonitoringSite, OperatorObject, OperatorRelease, Site
 from renderer.kinds.cluster import Cluster, ClusterSpec, NextVersions
-from renderer.kinds.fields import normal
+from renderer.kinds.fields import normal, seconds
 from renderer.model import Origin, Problem, Tree
 from renderer.releases import descheduler, descheduler_operator, hyperconverged, kubevirt
 from renderer.releases.versions import Known, Version, look_up, parse
+
+_POOLS = {"compact": ("master",), "single-node": ("master",)}
 
 
 @dataclass(slots=True)
@@ -75,6 +77,12 @@ def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -
         substitution=spec.delivery.substitution == "on",
         operator=operator,
         releases=known,
+        descheduler=_descheduler(spec),
+        kubernetes=parse(spec.versions.kubernetes or ""),
+        prometheus=parse(spec.versions.prometheus or ""),
+        monitoring=_monitoring(spec),
+        worker_pools=tuple(spec.worker_pools or _POOLS.get(spec.topology, ("worker",))),
+        crds=normal(spec.crds) if spec.crds else None,
         facts=facts,
         tree=tree,
     )
@@ -157,6 +165,30 @@ def _check_platform(platform: str, versions: NextVersions, at: Origin) -> Iterat
         yield Problem(
             "release/mismatch", at.below("hyperconverged"), message, 'Give the upstream number, as in "1.14".'
         )
+
+
+def _descheduler(spec: ClusterSpec) -> Descheduler:
+    stages = [versions for versions in (spec.versions, spec.upgrading_to) if versions is not None]
+    csvs = [parse(versions.descheduler_operator or "") for versions in stages]
+    minors = [parse(versions.descheduler or "") for versions in stages]
+    schemas = dict.fromkeys(found for csv in csvs if csv and (found := descheduler_operator.schema(csv)))
+    return Descheduler(tuple(schemas), tuple(dict.fromkeys(minor.name for minor in minors if minor)))
+
+
+def _monitoring(spec: ClusterSpec) -> MonitoringSite:
+    given, openshift = spec.monitoring, spec.platform == "openshift"
+    thanos = "https://thanos-querier.openshift-monitoring.svc:9091"
+    certificate, secret = given.ca_config_map, given.token_secret
+    return MonitoringSite(
+        url=given.url or (thanos if openshift else None),
+        node_names=given.node_names or ("name" if openshift else "address"),
+        scrape_interval=seconds(given.scrape_interval),
+        rules=given.rules,
+        rule_namespace=given.rule_namespace or ("openshift-kube-descheduler-operator" if openshift else "monitoring"),
+        rule_labels=given.rule_labels,
+        ca_config_map=(certificate.name, certificate.key) if certificate else None,
+        token_secret=(secret.namespace, secret.name) if secret else None,
+    )
 
 
 def _operator(spec: ClusterSpec, releases: tuple[OperatorRelease, ...]) -> OperatorObject:
