@@ -1,0 +1,1 @@
+"""The in-cluster job that keeps soft taints in step with load; the renderer shares its classification."""
