@@ -7,12 +7,14 @@ from renderer.kinds.cluster import Cluster
 from renderer.kinds.cluster_facts import ClusterFacts
 from renderer.kinds.expansion import ExpansionPolicy
 from renderer.kinds.rate_limit import RateLimitPolicy
+from renderer.kinds.rebalance import RebalancePolicy
 
 __all__ = ["KINDS", "POLICIES", "Cluster", "ClusterFacts", "Policy"]
 
 POLICIES: dict[str, type[Policy]] = {
     "RateLimitPolicy": RateLimitPolicy,
     "ExpansionPolicy": ExpansionPolicy,
+    "RebalancePolicy": RebalancePolicy,
 }
 """The policy kinds, in the order in which a cluster's folder is put together."""
 

@@ -127,6 +127,11 @@ def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
 EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
     "qps": wrong_qps,
     "burst": wrong_burst,
+    "utilization": _not_a(
+        "way to measure load",
+        "Write one of CPUUsage, CPUPressure, CPUPressureByUtilization, CPUCombined, CPUMemoryCombined, MemoryPressure, "
+        "IOPressure, or {query: …} with PromQL.",
+    ),
     "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
     "duration": _not_a("duration", "Use h, m and s with whole numbers, as in 1h30m."),
     "version": _not_a(

@@ -1,0 +1,157 @@
+"""`RebalancePolicy`: virtual machines move from loaded nodes, by the descheduler of the platform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from renderer.kinds import rebalance_kubernetes, rebalance_openshift
+from renderer.kinds.base import Metadata, Policy, Request, Site, check_path
+from renderer.kinds.fields import Duration, seconds
+from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, NamespaceChoice, Query, RebalanceSpec
+from renderer.model import Origin, Problem, Tree
+from renderer.releases.descheduler_operator import OLD_POLICY, PROTECTED
+
+_NO_INCLUSION = LOAD_PROFILES | {"CompactAndScale"}
+_LONGEST = 2**31 - 1
+
+
+class RebalancePolicy(Policy, frozen=True, kw_only=True):
+    """How load is kept even over the nodes of a cluster."""
+
+    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    kind: Literal["RebalancePolicy"]
+    metadata: Metadata
+    spec: RebalanceSpec
+
+    def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
+        spec, at = self.spec, origin.below("spec")
+        yield from _check_durations(spec, at)
+        yield from _check_thresholds(spec, at.below("thresholds"))
+        yield from _check_priority(spec, at.below("priorityThreshold"))
+        yield from _check_namespaces(spec, at.below("namespaces"))
+        yield from _check_metric(spec, at.below("utilization"))
+        yield from _check_unused(spec, at)
+        for index, pattern in enumerate(spec.manifests):
+            yield from check_path(pattern, at.below("manifests", index))
+
+    def apply(self, origin: Origin, site: Site) -> Iterator[Request]:
+        at, name = origin.below("spec"), f"RebalancePolicy/{self.metadata.name}"
+        wrong = list(_check_topology(site, at.below("clusters")))
+        yield from wrong
+        if not wrong:
+            platform = rebalance_openshift if site.platform == "openshift" else rebalance_kubernetes
+            yield from platform.requests(self.spec, at, site, name)
+
+
+def _check_durations(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    given: dict[tuple[str, ...], Duration | None] = {("interval",): spec.interval, ("podLifetime",): spec.pod_lifetime}
+    if spec.migration_cooldown is not None:
+        cooldown = spec.migration_cooldown
+        given |= {("migrationCooldown", name): getattr(cooldown, name) for name in ("base", "max", "window")}
+        if seconds(cooldown.base) > seconds(cooldown.max):
+            message = f"base {cooldown.base} is longer than max {cooldown.max}"
+            yield Problem("policy/value", at.below("migrationCooldown", "base"), message, "Swap the two.")
+    for path, value in given.items():
+        if value is not None and not 0 < seconds(value) <= _LONGEST:
+            message = f"{'.'.join(path)} {value} must be above zero and fit {_LONGEST} seconds"
+            yield Problem("policy/value", at.below(*path), message, "Write it as in 3m.")
+
+
+def _check_thresholds(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    given = spec.thresholds
+    if given.deviation is not None and given.static is not None:
+        message = f"deviation and static exclude each other: {OLD_POLICY}"
+        yield Problem("rebalance/exclusive-fields", at.below("static"), message, "Give one of the two.")
+    elif given.deviation is not None and spec.balances_load and not spec.moves_machines:
+        message = (
+            f"{' and '.join(name for name in spec.profiles if name in LOAD_PROFILES)} knows static thresholds only: "
+            "a deviation would be dropped in silence, and 20 and 50 points of the scale would hold"
+        )
+        yield Problem("rebalance/ignored", at.below("deviation"), message, "Write static: instead.")
+
+
+def _check_priority(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    given = spec.priority_threshold
+    if given is None:
+        return
+    if given.class_name is not None and given.value is not None:
+        message = f"className and value exclude each other: {OLD_POLICY}"
+        yield Problem("rebalance/exclusive-fields", at.below("value"), message, "Give one of the two.")
+    if given.class_name is None and given.value is None:
+        message = "priorityThreshold needs className or value"
+        yield Problem("policy/missing-key", at, message, "Give one of the two, or leave it out.")
+
+
+def _check_namespaces(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    given = spec.namespaces
+    if given.included and given.excluded:
+        message = f"included and excluded exclude each other: {OLD_POLICY}"
+        yield Problem("rebalance/exclusive-fields", at.below("excluded"), message, "Give one of the two.")
+    yield from _check_protected(given, at)
+    blind = [name for name in spec.profiles if name in _NO_INCLUSION]
+    if given.included and blind:
+        message = (
+            f"{' and '.join(blind)} knows exclusion only: included would be dropped, "
+            "and pods of every other namespace would be evicted as well"
+        )
+        help = "Name under excluded what is to stay, or choose other profiles."
+        yield Problem("rebalance/ignored", at.below("included"), message, help)
+
+
+def _check_protected(given: NamespaceChoice, at: Origin) -> Iterator[Problem]:
+    for index, name in enumerate(given.included or []):
+        if name in PROTECTED or name.startswith("openshift-"):
+            message = f"{name} is a protected namespace and can never be included: {OLD_POLICY}"
+            yield Problem("rebalance/protected-namespace", at.below("included", index), message, "Remove it.")
+
+
+def _check_metric(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    if not isinstance(spec.utilization, Query):
+        return
+    query = spec.utilization.query.strip()
+    if not query:
+        yield Problem("policy/value", at.below("query"), "utilization.query is empty", "Write a PromQL expression.")
+    elif _leaves_ratio(query):
+        message = (
+            "the query adds up rates and neither divides nor clamps them: one value above 1, of any node, "
+            "ends the whole cycle and nothing is balanced"
+        )
+        help = "Divide by the capacity, or wrap it as in clamp(…, 0, 1)."
+        yield Problem("rebalance/query-range", at.below("query"), message, help)
+
+
+def _leaves_ratio(query: str) -> bool:
+    sums = any(word in query.replace(" ", "") for word in ("sum(", "sumby(", "sumwithout("))
+    return (sums or "* 100" in query or "100 *" in query) and "/" not in query and "clamp" not in query
+
+
+def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    """Fields that nothing reads with these profiles."""
+    if MODIFIERS.issuperset(spec.profiles):
+        message = f"{' and '.join(spec.profiles)} only says what other profiles may evict: nothing would be evicted"
+        yield Problem("rebalance/ignored", at.below("profiles"), message, "Add a profile, or remove the policy.")
+    thresholds = spec.thresholds.deviation or spec.thresholds.static
+    unread = {
+        "utilization": spec.utilization is not None and not spec.balances_load,
+        "thresholds": thresholds is not None and not spec.balances_load,
+        "podLifetime": spec.pod_lifetime is not None and "LifecycleAndUtilization" not in spec.profiles,
+        "migrationCooldown": spec.migration_cooldown is not None and not spec.moves_machines,
+    }
+    for name, unused in unread.items():
+        if unused:
+            message = f"{name} has no effect: none of {', '.join(spec.profiles)} reads it"
+            yield Problem("rebalance/inert", at.below(name), message, "Remove it, or add the profile it is meant for.")
+
+
+def _check_topology(site: Site, at: Origin) -> Iterator[Problem]:
+    help = "Leave these clusters out of the policy."
+    if site.topology == "single-node":
+        message = "topology single-node has no second node that a machine could move to"
+        yield Problem("rebalance/topology", at, message, help)
+    if site.topology == "hosted":
+        message = (
+            "topology hosted cannot be rebalanced: its nodes take no MachineConfig, "
+            "and without pressure metrics the operator scales the descheduler to zero"
+        )
+        yield Problem("rebalance/topology", at, message, help)

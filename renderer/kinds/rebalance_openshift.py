@@ -1,0 +1,178 @@
+"""A `RebalancePolicy` on OpenShift: the operator's object, and what its installed release would make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from renderer.kinds import kube_descheduler, rebalance_background, rebalance_surroundings
+from renderer.kinds.base import Request, Site
+from renderer.kinds.delivery import engine_annotations
+from renderer.kinds.operator_schema import schemas
+from renderer.kinds.rebalance_spec import RebalanceSpec
+from renderer.model import Manifest, Origin, Problem
+from renderer.releases import descheduler_operator as operator
+from renderer.releases.descheduler_operator import Schema
+
+NODE_TUNING = "_node-tuning"
+"""Stands apart from the cluster's folder: what is in it reboots nodes."""
+
+
+def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterator[Request]:
+    """The `KubeDescheduler`, the MachineConfigs that were asked for, and everything that is wrong."""
+    known = schemas(site)
+    if not known:
+        yield from _no_version(site)
+        return
+    for schema in known:
+        yield from _judge(spec, schema, at)
+    yield from _judge_query(spec, at)
+    yield from rebalance_background.on_operator(spec, known, site, at)
+    yield from rebalance_surroundings.judge(spec, known, site, at)
+    yield from _node_tuning(spec, site, at, policy)
+    query = kube_descheduler.utilization(spec.metric) if spec.metric else ""
+    keep = spec.on_removal == "Keep"
+    wanted = engine_annotations(site, keep=keep, custom=True, text=query)
+    yield Manifest("descheduler", "kubedescheduler", kube_descheduler.body(spec, known, wanted), policy)
+    if keep:
+        message = "once this policy is gone the KubeDescheduler stays in the cluster and goes on evicting"
+        help = (
+            "Before you remove the policy, commit mode: Predictive, or delete the object afterwards: "
+            f"oc delete kubedescheduler {operator.NAME} -n {operator.NAMESPACE}"
+        )
+        yield Problem("rebalance/kept", at.below("onRemoval"), message, help)
+
+
+def _no_version(site: Site) -> Iterator[Problem]:
+    at = site.origin.below("spec", "versions")
+    if "deschedulerOperator" in site.origin.document.data["spec"]["versions"]:
+        return  # an unknown version has been reported already
+    message = (
+        "a rebalance policy needs the version of the descheduler operator, and versions has no deschedulerOperator"
+    )
+    help = f"Add the installed ClusterServiceVersion, not the OpenShift version: oc get csv -n {operator.NAMESPACE}"
+    yield Problem("rebalance/no-release", at, message, help)
+
+
+def _judge(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    unknown = list(_unknown_profiles(spec, schema, at.below("profiles")))
+    yield from unknown
+    yield from _conflicts(spec, schema, at.below("profiles"))
+    if not unknown:
+        yield from _unknown_thresholds(spec, schema, at.below("thresholds", "deviation"))
+        yield from _unknown_metric(spec, schema, at.below("utilization"))
+        yield from _limits(spec, schema, at)
+    yield from _cooldown(spec, schema, at.below("migrationCooldown"))
+
+
+def _unknown_profiles(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    for index, name in enumerate(spec.profiles):
+        if operator.spelled(name, [schema]) is None:
+            first = next(one for one in operator.TABLE.values() if operator.spelled(name, [one]))
+            message = f"{schema.title} has no profile {name}: the API server refuses the object"
+            help = f"It came with schema {first.name}. Leave these clusters out, or name another profile."
+            yield Problem("rebalance/unsupported", _item(at, index), message, help)
+
+
+def _item(at: Origin, index: int) -> Origin:
+    """A profile of the list, or the place where the list would stand."""
+    return at.below(index) if at.document.data["spec"].get("profiles") else at
+
+
+def _conflicts(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    for index, name in enumerate(spec.profiles):
+        before = spec.profiles[:index]
+        if name in before:
+            message = f"profile {name} stands twice: on {schema.title} {schema.conflict}"
+            yield Problem("rebalance/exclusive-profiles", at.below(index), message, "Remove one of them.")
+            continue
+        for other in before:
+            if frozenset((name, other)) in operator.EXCLUSIVE and operator.spelled(other, [schema]):
+                message = f"profiles {other} and {name} exclude each other: on {schema.title} {schema.conflict}"
+                yield Problem("rebalance/exclusive-profiles", at.below(index), message, "Keep one of them.")
+
+
+def _unknown_thresholds(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    if spec.thresholds.deviation is not None and "devDeviationThresholds" not in schema.customizations:
+        message = f"{schema.title} has no deviation thresholds: server-side apply refuses the object"
+        yield Problem("rebalance/unsupported", at, message, "They came with schema 4.18. Write static: there.")
+
+
+def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    metric = spec.metric
+    if metric is None:
+        return
+    if "devActualUtilizationProfile" not in schema.customizations:
+        message = f"{schema.title} measures load by what pods request, and nothing else"
+        yield Problem(
+            "rebalance/unsupported", at, message, "Leave utilization out there; metrics came with schema 4.18."
+        )
+    elif isinstance(metric, str) and operator.minor(schema.name) < operator.METRICS[metric].since:
+        since = operator.METRICS[metric].since
+        message = f"{schema.title} does not know utilization {metric}: {operator.OLD_POLICY}"
+        help = f"It came with schema 4.{since}. Write utilization: CPUCombined there, the nearest that it knows."
+        yield Problem("rebalance/unsupported", at, message, help)
+
+
+def _limits(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    place, given = at.below("evictions"), spec.evictions
+    if "total" not in schema.limits:
+        message = f"{schema.title} has no eviction limits: one cycle evicts as many pods as it finds"
+        if given.total is not None:
+            help = "Remove it, and know that there is no limit; it came with schema 4.17."
+            yield Problem("rebalance/unsupported", place.below("total"), message, help)
+        else:
+            help = "Upgrade the operator (schema 4.17 and newer), or rebalance by hand there."
+            yield Problem("rebalance/inert", place, message, help)
+    if given.per_node is not None and (message := _node_limit(spec, schema)):
+        help = "Remove it there; it works from schema 4.22 on."
+        yield Problem("rebalance/inert", place.below("perNode"), message, help)
+
+
+def _node_limit(spec: RebalanceSpec, schema: Schema) -> str:
+    """Why a limit per node does nothing on a schema; empty where it works."""
+    single = "one pod is evicted from a node in each cycle"
+    if schema.node_limit_works or (spec.per_node == 1 and spec.metric is not None):
+        return ""
+    if "node" in schema.limits:
+        return f"{schema.title} does not pass perNode on to the plugin: {single}" if spec.metric else ""
+    effect = single if spec.metric else "only the total limits a node"
+    return f"{schema.title} has no field for perNode, so nothing is rendered: {effect}"
+
+
+def _cooldown(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
+    if spec.migration_cooldown is None or "devMigrationCooldown" in schema.customizations:
+        return
+    message = f"{schema.title} has no migration cooldown: server-side apply refuses the object"
+    help = "Remove it there; the fields came with schema 4.23."
+    if schema.name == "4.22":
+        help += (
+            " Operators 5.4.x exist with and without them: export the cluster's CRD and name it in "
+            "Cluster.spec.crds, which decides."
+        )
+    yield Problem("rebalance/unsupported", at, message, help)
+
+
+def _judge_query(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    """The one built-in metric that is no ratio: it counts busy cores (cluster-monitoring-operator prometheus-rule)."""
+    if spec.metric == "CPUUsage":
+        message = (
+            f"PrometheusCPUUsage asks for {operator.METRICS['CPUUsage'].query}, the number of busy cores: "
+            "one node above one core ends the whole cycle and nothing is balanced"
+        )
+        help = "Write utilization: {query: 'descheduler:nodeutilization:cpu:avg1m'}, the same as a ratio."
+        yield Problem("rebalance/query-range", at.below("utilization"), message, help)
+
+
+def _node_tuning(spec: RebalanceSpec, site: Site, at: Origin, policy: str) -> Iterator[Request]:
+    if not spec.pressure_stall.enable:
+        return
+    pools = site.worker_pools
+    message = (
+        f"psi=1 reboots every node of pool{'s' if len(pools) > 1 else ''} {' and '.join(pools)}, one after the other: "
+        f"it stands apart under {NODE_TUNING} and is never applied with the rest"
+    )
+    help = "Apply it by itself in a maintenance window, before the policy's other objects."
+    yield Problem("rebalance/reboots", at.below("pressureStall", "enable"), message, help)
+    for pool in pools:
+        body = kube_descheduler.machine_config(pool, engine_annotations(site, custom=True))
+        yield Manifest(NODE_TUNING, kube_descheduler.machine_config_name(pool), body, policy)

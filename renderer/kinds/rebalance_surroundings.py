@@ -1,0 +1,175 @@
+"""A `RebalancePolicy` against other manifests of the repository: scheduler, migration limits, pressure metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from renderer.kinds import manifests
+from renderer.kinds.base import Site
+from renderer.kinds.fields import leaves_repository
+from renderer.kinds.kube_descheduler import PRESSURE_ARGUMENT
+from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
+from renderer.model import Body, Origin, Problem
+from renderer.releases.descheduler_operator import METRICS, Schema
+
+_ROLE = "machineconfiguration.openshift.io/role"
+
+
+def judge(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) -> Iterator[Problem]:
+    """On OpenShift."""
+    found = find(spec, site)
+    yield from _scheduler(spec, found, at)
+    yield from migration_limits(spec, found, site, at)
+    yield from _pressure(spec, known, found, site, at)
+
+
+def judge_upstream(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
+    """On Kubernetes, where the scheduler's configuration stands in for OpenShift's profile."""
+    found = find(spec, site)
+    packs = any(_packs(body) for body, _ in found)
+    if "CompactAndScale" in spec.profiles and not packs:
+        message = "CompactAndScale empties nodes that the default scheduler fills again: pods would go round for ever"
+        help = "Name a KubeSchedulerConfiguration with scoringStrategy type MostAllocated under manifests."
+        yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
+    if packs and spec.balances_load:
+        yield _fights("scoringStrategy MostAllocated", at)
+    yield from migration_limits(spec, found, site, at)
+
+
+def find(spec: RebalanceSpec, site: Site) -> list[tuple[Body, Origin]]:
+    """The manifests that the policy names."""
+    patterns = [pattern for pattern in spec.manifests if not leaves_repository(pattern)]
+    return manifests.find(site.tree, patterns).objects
+
+
+def _scheduler(spec: RebalanceSpec, found: list[tuple[Body, Origin]], at: Origin) -> Iterator[Problem]:
+    """OpenShift's scheduler profile (main pkg/operator/target_config_reconciler.go:1556)."""
+    schedulers = [body for body, _ in found if _is(body, "Scheduler", "config.openshift.io/")]
+    profile = str(_at(schedulers[0], "spec").get("profile") or "LowNodeUtilization") if schedulers else ""
+    spreading = [name for name in spec.profiles if name in LOAD_PROFILES and name != "KubeVirtRelieveAndMigrate"]
+    if profile == "HighNodeUtilization" and spreading:
+        message = (
+            f"scheduler profile HighNodeUtilization packs what {' and '.join(spreading)} spreads: "
+            "the operator scales the descheduler to zero and reports TargetConfigControllerDegraded"
+        )
+        help = "Change one of the two."
+        yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
+    if "CompactAndScale" in spec.profiles and profile in ("", "LowNodeUtilization"):
+        stated = "the default scheduler profile, LowNodeUtilization," if not profile else f"scheduler profile {profile}"
+        message = (
+            f"{stated} spreads what CompactAndScale packs: "
+            "the operator scales the descheduler to zero and reports TargetConfigControllerDegraded"
+        )
+        help = "Name the Scheduler manifest with profile: HighNodeUtilization under manifests, or drop CompactAndScale."
+        yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
+    if profile == "HighNodeUtilization" and spec.moves_machines:
+        yield _fights("profile HighNodeUtilization", at)
+
+
+def _fights(scheduler: str, at: Origin) -> Problem:
+    message = (
+        f"scheduler {scheduler} packs machines on the nodes that the descheduler then relieves: they go round, "
+        "and nothing ever refuses it"
+    )
+    return Problem("rebalance/scheduler-fights", at.below("profiles"), message, "Use the default scheduler profile.")
+
+
+def _packs(body: Body) -> bool:
+    """Whether a scheduler configuration prefers full nodes."""
+    if not _is(body, "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io/"):
+        return False
+    return any(
+        _at(plugin, "args", "scoringStrategy").get("type") == "MostAllocated"
+        for profile in _list(body.get("profiles"))
+        for plugin in _list(profile.get("pluginConfig"))
+    )
+
+
+def migration_limits(
+    spec: RebalanceSpec, found: list[tuple[Body, Origin]], site: Site, at: Origin
+) -> Iterator[Problem]:
+    """Evictions beyond what KubeVirt migrates at once only wait; fewer leave migrations unused."""
+    for body, origin in _operators(found, site):
+        limits = _limits(body)
+        if limits is None:
+            continue
+        per_cluster, per_node = limits
+        wanted = {"total": (spec.total, per_cluster), "perNode": (spec.per_node, per_node)}
+        apart = [f"{name} {ours} against {theirs}" for name, (ours, theirs) in wanted.items() if ours != theirs]
+        if apart:
+            place = origin.position
+            message = (
+                f"evictions {' and '.join(apart)} in {place.file}:{place.line} ({body['kind']}): "
+                "evictions beyond the migration limits queue up, below them migrations go unused"
+            )
+            help = "Give both the same numbers: total and parallelMigrationsPerCluster, perNode and "
+            help += "parallelOutboundMigrationsPerNode."
+            yield Problem("rebalance/migration-limits", at.below("evictions"), message, help)
+
+
+def _operators(found: list[tuple[Body, Origin]], site: Site) -> list[tuple[Body, Origin]]:
+    """The objects that configure migrations: those of the cluster's own base where it is among the manifests."""
+    every = [item for item in found if str(item[0].get("kind")) in ("HyperConverged", "KubeVirt")]
+    own = [item for item in every if site.operator.base and item[1].document.file.startswith(f"{site.operator.base}/")]
+    return own or every
+
+
+def _limits(body: Body) -> tuple[Any, Any] | None:
+    """Migrations of the cluster and out of one node, with the product's defaults (hyperconverged-cluster-operator
+    bffbfe54, kubevirt pkg/virt-config/virt-config.go)."""
+    if _is(body, "HyperConverged", "hco.kubevirt.io/v1beta1"):
+        settings, per_node = _at(body, "spec", "liveMigrationConfig"), 2
+    elif _is(body, "HyperConverged", "hco.kubevirt.io/v1"):
+        settings, per_node = _at(body, "spec", "virtualization", "liveMigrationConfig"), 1
+    elif _is(body, "KubeVirt", "kubevirt.io/"):
+        settings, per_node = _at(body, "spec", "configuration", "migrations"), 2
+    else:
+        return None
+    return settings.get("parallelMigrationsPerCluster", 5), settings.get("parallelOutboundMigrationsPerNode", per_node)
+
+
+def _pressure(
+    spec: RebalanceSpec, known: Sequence[Schema], found: list[tuple[Body, Origin]], site: Site, at: Origin
+) -> Iterator[Problem]:
+    """Profiles and metrics that need the kernel's pressure metrics, with nothing here that turns them on."""
+    checked = spec.moves_machines and any(schema.pressure_check for schema in known)
+    measured = isinstance(spec.metric, str) and METRICS[spec.metric].needs_pressure
+    dark = [pool for pool in site.worker_pools if not any(_enables(body, pool) for body, _ in found)]
+    if spec.pressure_stall.enable or not dark or not (checked or measured):
+        return
+    effect = (
+        "the operator looks for /proc/pressure on the node it runs on and scales the descheduler to zero without it"
+        if checked
+        else "the metric has no samples without them, and no node is balanced"
+    )
+    message = f"nothing here turns on pressure metrics for pool {' and '.join(dark)}: {effect}"
+    help = (
+        "Write pressureStall: {enable: true}, which reboots the nodes, or name the manifests that set psi=1 "
+        "under manifests."
+    )
+    yield Problem("rebalance/no-pressure-metrics", at.below("profiles"), message, help)
+
+
+def _enables(body: Body, pool: str) -> bool:
+    """Whether a manifest sets the kernel argument for a pool; a PerformanceProfile is taken to be for every pool."""
+    if _is(body, "MachineConfig", "machineconfiguration.openshift.io/"):
+        role = _at(body, "metadata", "labels").get(_ROLE)
+        return role == pool and PRESSURE_ARGUMENT in _list(_at(body, "spec").get("kernelArguments"), of=str)
+    if _is(body, "PerformanceProfile", "performance.openshift.io/"):
+        return PRESSURE_ARGUMENT in _list(_at(body, "spec").get("additionalKernelArgs"), of=str)
+    return False
+
+
+def _is(body: Body, kind: str, api: str) -> bool:
+    return body.get("kind") == kind and str(body.get("apiVersion", "")).startswith(api)
+
+
+def _at(node: Any, *path: str) -> dict[str, Any]:
+    for step in path:
+        node = node.get(step) if isinstance(node, dict) else None
+    return node if isinstance(node, dict) else {}
+
+
+def _list(node: Any, of: type = dict) -> list[Any]:
+    return [item for item in node if isinstance(item, of)] if isinstance(node, list) else []
