@@ -78,7 +78,7 @@ def _scope(spec: RebalanceSpec) -> Iterator[tuple[str, Any]]:
     if spec.priority_threshold is not None:
         if spec.priority_threshold.class_name is not None:
             yield "thresholdPriorityClassName", spec.priority_threshold.class_name
-        else:
+        if spec.priority_threshold.value is not None:
             yield "thresholdPriority", spec.priority_threshold.value
     if "LifecycleAndUtilization" in spec.profiles:
         yield "podLifetime", spec.pod_lifetime or "24h"

@@ -25,6 +25,7 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
         yield from _no_version(site)
         return
     yield from _judge(spec, releases, site, at)
+    yield from _kept(spec, at.below("onRemoval"))
     source = Source(site.monitoring.url, site.monitoring.token_secret) if spec.metric and site.monitoring.url else None
     yield from _objects(spec, descheduler.common(releases), source, site, policy)
 
@@ -39,6 +40,16 @@ def _objects(
     wanted = engine_annotations(site, keep=spec.on_removal == "Keep", text=query)
     for name, found in upstream_descheduler.objects(body, release, workload, source, wanted):
         yield Manifest("descheduler", name, found, policy)
+
+
+def _kept(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
+    if spec.on_removal == "Keep":
+        message = "once this policy is gone the descheduler stays in the cluster and goes on evicting"
+        help = (
+            "Before you remove the policy, commit mode: Predictive, or delete it afterwards: "
+            f"kubectl delete deployment descheduler -n {descheduler.NAMESPACE}"
+        )
+        yield Problem("rebalance/kept", at, message, help)
 
 
 def _image_version(site: Site, release: Release) -> str:

@@ -134,7 +134,8 @@ def _pressure(
 ) -> Iterator[Problem]:
     """Profiles and metrics that need the kernel's pressure metrics, with nothing here that turns them on."""
     checked = spec.moves_machines and any(schema.pressure_check for schema in known)
-    measured = isinstance(spec.metric, str) and METRICS[spec.metric].needs_pressure
+    reads = any("devActualUtilizationProfile" in schema.customizations for schema in known)
+    measured = reads and isinstance(spec.metric, str) and METRICS[spec.metric].needs_pressure
     dark = [pool for pool in site.worker_pools if not any(_enables(body, pool) for body, _ in found)]
     if spec.pressure_stall.enable or not dark or not (checked or measured):
         return
@@ -143,12 +144,16 @@ def _pressure(
         if checked
         else "the metric has no samples without them, and no node is balanced"
     )
-    message = f"nothing here turns on pressure metrics for pool {' and '.join(dark)}: {effect}"
+    message = f"nothing here turns on pressure metrics for {_pools(dark)}: {effect}"
     help = (
         "Write pressureStall: {enable: true}, which reboots the nodes, or name the manifests that set psi=1 "
         "under manifests."
     )
     yield Problem("rebalance/no-pressure-metrics", at.below("profiles"), message, help)
+
+
+def _pools(names: list[str]) -> str:
+    return f"pool{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
 def _enables(body: Body, pool: str) -> bool:

@@ -160,8 +160,8 @@ def _evictor(name: str, spec: RebalanceSpec, release: Release) -> dict[str, Any]
         args["noEvictionPolicy"] = "Mandatory"
     priority = spec.priority_threshold
     if priority is not None:
-        named = priority.class_name is not None
-        args["priorityThreshold"] = {"name": priority.class_name} if named else {"value": priority.value}
+        wanted = {"name": priority.class_name, "value": priority.value}
+        args["priorityThreshold"] = {key: value for key, value in wanted.items() if value is not None}
     return args
 
 
