@@ -41,7 +41,7 @@ check: env ## says whether overlays/ is what policies/ renders
 	$(BIN)/kubevirt-policy check
 
 test: lint ## makes the environment, then lints, checks types and import directions and runs every test
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 lint: env-dev ## all of test but the tests
 	$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""The real servers that tests run against: built from their Go modules, started on loopback."""

@@ -1,0 +1,10 @@
+// Command etcd is the key-value store of the test bed's API server.
+package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
