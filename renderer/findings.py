@@ -65,6 +65,7 @@ SEVERITIES: dict[str, Severity] = {
     "rebalance/inert": _WARNING,
     "rebalance/kept": _NOTE,
     "rebalance/known-bad": _ERROR,
+    "rebalance/left-behind": _WARNING,
     "rebalance/migration-limits": _WARNING,
     "rebalance/misconfigured-alert": _WARNING,
     "rebalance/no-background": _ERROR,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import click
 
 from renderer.commands import options
 from renderer.commands.errors import CannotRun
+from renderer.findings import SEVERITIES
+from renderer.model import Finding, Position
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
@@ -39,13 +43,25 @@ def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
             raise CannotRun(str(error)) from None
     files = [FileChange(change.path, _WORDS[change.state]) for change in changes]
     report = Report(
-        findings=outcome.findings,
+        findings=[*outcome.findings, *_left_behind(changes)],
         line=options.Lines(repository.tree),
         files=files,
         brief=True,
         summary=_summary(len(outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
     )
     return options.publish(report, given)
+
+
+def _left_behind(changes: Iterable[Change]) -> Iterator[Finding]:
+    """Deschedulers whose file is gone, and that the delivery engine was told to keep."""
+    deschedulers = ("/descheduler/kubedescheduler.yaml", "/descheduler/deployment.yaml")
+    for change in changes:
+        kept = any(words in (change.before or "") for words in ("Prune=false", "/prune: disabled"))
+        if change.state is State.ORPHANED and change.path.endswith(deschedulers) and kept:
+            code = "rebalance/left-behind"
+            message = "no policy renders this any more, and onRemoval: Keep left it in the cluster: it goes on evicting"
+            help = "Delete the object there, or restore the policy with mode: Predictive first."
+            yield Finding(code, SEVERITIES[code], Position(change.path), message, help)
 
 
 def _summary(clusters: int, files: list[FileChange]) -> str:
