@@ -66,6 +66,16 @@ def test_two_runs_at_once_build_once(fake_go: Callable[[str], Path]) -> None:
     assert len(log.read_text().splitlines()) == 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end")
+def test_a_killed_run_takes_its_build_along(fake_go: Callable[[str], Path], tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    fake_go(f"echo $$ > {note}; exec sleep 600")
+    with subprocess.Popen([sys.executable, "-c", BUILD], cwd=ROOT, stderr=subprocess.DEVNULL) as run:
+        until(lambda: note.is_file() and note.read_text().endswith("\n"), "the build")
+        run.kill()
+    until(lambda: not alive(int(note.read_text())), "the end of the build", seconds=30)
+
+
 def test_a_failed_build_leaves_nothing(fake_go: Callable[[str], Path], tmp_path: Path) -> None:
     fake_go("echo no such module; exit 1")
     with pytest.raises(build.BuildFailed, match="no such module"):

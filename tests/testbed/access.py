@@ -23,6 +23,11 @@ class Refused(Exception):
         super().__init__(f"{status}: {message}")
         self.status = status
 
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing at that path."""
+        return self.status == http.client.NOT_FOUND
+
 
 class Applied(NamedTuple):
     """What kubectl said, and whether all of it was accepted."""
@@ -62,10 +67,19 @@ class Access:
         try:
             self.get(path)
         except Refused as refused:
-            if refused.status == http.client.NOT_FOUND:
+            if refused.missing:
                 return False
             raise
         return True
+
+    def path(self, body: dict[str, Any]) -> str:
+        """Where an object of that kind, namespace and name is."""
+        version = body["apiVersion"]
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        kinds = self.get(base)["resources"]
+        [kind] = [kind for kind in kinds if kind["kind"] == body["kind"] and "/" not in kind["name"]]
+        scope = f"/namespaces/{body['metadata']['namespace']}" if kind["namespaced"] else ""
+        return f"{base}{scope}/{kind['name']}/{body['metadata']['name']}"
 
     def create_at(self, path: str, body: dict[str, Any]) -> Any:
         return self.send("POST", path, body)

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.testbed.processes import tethered
+
 MODULES = Path(__file__).parent / "modules"
 CACHE = "kubevirt-policy-testbed"
 KUBERNETES = "1.36.3"
@@ -153,13 +155,20 @@ def _build(tool: Tool, folder: Path, say: Say) -> None:
 
 def _gently() -> list[str]:
     """Other tests run meanwhile, and some look at the clock."""
-    return ["nice", "-n", "10"] if shutil.which("nice") else []
+    nice = shutil.which("nice")
+    return [nice, "-n", "10"] if nice else []
 
 
 def _run(command: list[str], folder: Path) -> None:
     environment = {**os.environ, "GOWORK": "off"}
     ended = subprocess.run(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        tethered(command),
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if ended.returncode:
         raise BuildFailed(f"{' '.join(command)}\n{ended.stdout}{ended.stderr}")

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,15 +23,27 @@ class NotReady(Exception):
     """A server ended, or did not answer in time; the message holds the end of its log."""
 
 
+def tethered(command: Sequence[str | Path]) -> list[str]:
+    """The same program, which ends when this process does, however it does."""
+    return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *map(str, command)]
+
+
 class Process:
     """A program with its log.  It leads a process group of its own, which `stop` ends as a whole."""
 
-    def __init__(self, command: Sequence[str | Path], folder: Path, log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], folder: Path, log: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.log = log
-        tethered = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *map(str, command)]
         with log.open("ab") as out:
             self._popen = subprocess.Popen(
-                tethered, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                tethered(command),
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
             )
         atexit.register(self.stop)
 
