@@ -14,8 +14,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.tag import Tag
 
-from renderer import scalars
-from renderer.model import Body, Document, Finding, Path, Position, Severity
+from renderer import places, scalars
+from renderer.model import Body, Document, Finding, Origin, Path, Position, Severity
 from renderer.scalars import Kind
 
 MAX_BYTES = 1 << 20
@@ -175,6 +175,40 @@ class _Marks:
             node, key_node = child, child_key or key_node
         block = isinstance(node, MappingNode | SequenceNode) and not node.flow_style
         return _position(self._source.file, key_node if key_node is not None and (key or block) else node)
+
+    def within(self, path: Path, offset: int, length: int) -> Position:
+        """The position of a part of the text at `path`, counted in characters of its value."""
+        node: Node | None = self._source.nodes[self._index]
+        for step in path:
+            node = _child(node, step)[1] if node is not None else None
+        if not isinstance(node, ScalarNode):
+            return self.at(path)
+        start = (node.start_mark.line, node.start_mark.column)
+        line, column = places.within(self._source.text, start, node.style, node.value[:offset])
+        return Position(self._source.file, line + 1, column + 1, max(length, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """Marks by which every place is one within the text at `path`."""
+
+    marks: _Marks
+    path: Path
+    offset: int
+    length: int
+
+    def at(self, path: Path, *, key: bool = False) -> Position:
+        del path, key
+        return self.marks.within(self.path, self.offset, self.length)
+
+
+def within(origin: Origin, offset: int, length: int = 1) -> Origin:
+    """The origin of a part of a text, such as the third word of an expression in a block scalar."""
+    document = origin.document
+    if not isinstance(document.marks, _Marks):
+        return origin
+    marks = _Within(document.marks, origin.path, offset, length)
+    return Origin(Document(document.file, document.data, marks), origin.path)
 
 
 def _child(node: Node, step: str | int) -> tuple[Node | None, Node | None]:

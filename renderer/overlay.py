@@ -56,11 +56,22 @@ def build(
         where, path = (
             (groups[manifest.folder], "") if manifest.folder.startswith("_") else (bodies, f"{manifest.folder}/")
         )
-        where[f"{path}{manifest.name}.yaml"] = (manifest.body, {manifest.policy})
+        _add(where, f"{path}{manifest.name}.yaml", manifest)
     bodies |= _kustomizations(bodies)
     bodies["kustomization.yaml"] = (_root(site, bodies), {name for _, names in bodies.values() for name in names})
     apart = {group: _sealed(found | _kustomizations(found)) for group, found in groups.items()}
     return Built(Overlay(files=_sealed(bodies), intent=intent, apart=apart), problems)
+
+
+def _add(where: dict[str, tuple[Body | list[Any], set[str]]], path: str, manifest: Manifest) -> None:
+    """Equal manifests of two policies are one, named by both: neither alone decides that the object is there.
+
+    Policies that bring different objects under one name are a mistake of their kinds.
+    """
+    body, names = where.setdefault(path, (manifest.body, set()))
+    if body != manifest.body:
+        raise ValueError(f"{manifest.policy} and {', '.join(sorted(names))} bring different manifests called {path}")
+    names.add(manifest.policy)
 
 
 def _sealed(bodies: Mapping[str, tuple[Body | list[Any], set[str]]]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, spell
 from renderer.bases import Base, BaseReader, Wanted
+from renderer.checks import across
 from renderer.decode import Decoded, Fleet, decode
 from renderer.findings import SEVERITIES
 from renderer.kinds import Cluster, Policy
@@ -47,6 +48,8 @@ class Rendered:
     overlay: Overlay
     site: Site | None
     crds: str | None
+    policies: tuple[Decoded[Policy], ...] = ()
+    """Those that apply to the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     if site is None:
         return Rendered(Overlay({}), None, spec.crds), problems
     wanted = _apply(shape.policies, site, problems)
+    problems.extend(across(shape.policies, site))
     base = _base(site, bases, folder, problems)
     fields = Spelling()
     if site.operator.form == "none":
@@ -163,7 +167,7 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
         return Rendered(Overlay({}), site, spec.crds), problems
     built = overlay.build(folder, site, base, fields.fields, wanted.manifests, wanted.policies)
     problems.extend(built.problems)
-    return Rendered(built.overlay, site, spec.crds), problems
+    return Rendered(built.overlay, site, spec.crds, tuple(shape.policies)), problems
 
 
 @dataclass(frozen=True, slots=True)

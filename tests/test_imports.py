@@ -21,6 +21,7 @@ OFFENCES = [
     ("Only kinds and decode know pydantic", "commands", "from pydantic_core import ValidationError"),
     ("Only documents and emit know ruamel.yaml", "kinds", "from ruamel.yaml import YAML"),
     ("Only documents and emit know ruamel.yaml", "decode", "from _ruamel_yaml import CParser"),
+    ("Only promql knows the PromQL parser", "kinds", "import promql_parser"),
     ("Only the command line knows click", "pipeline", "import click"),
     ("Nothing talks to a cluster", "commands", "from kubernetes import client"),
 ]

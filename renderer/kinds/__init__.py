@@ -8,6 +8,7 @@ from renderer.kinds.cluster_facts import ClusterFacts
 from renderer.kinds.expansion import ExpansionPolicy
 from renderer.kinds.rate_limit import RateLimitPolicy
 from renderer.kinds.rebalance import RebalancePolicy
+from renderer.kinds.recording_rules import RecordingRules
 
 __all__ = ["KINDS", "POLICIES", "Cluster", "ClusterFacts", "Policy"]
 
@@ -15,6 +16,7 @@ POLICIES: dict[str, type[Policy]] = {
     "RateLimitPolicy": RateLimitPolicy,
     "ExpansionPolicy": ExpansionPolicy,
     "RebalancePolicy": RebalancePolicy,
+    "RecordingRules": RecordingRules,
 }
 """The policy kinds, in the order in which a cluster's folder is put together."""
 

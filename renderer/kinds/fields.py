@@ -53,6 +53,25 @@ LabelKey: TypeAlias = Annotated[
 LabelValue: TypeAlias = Annotated[
     str, Meta(pattern=f"^({_LABEL_NAME})?{_END}", max_length=63, title="label value", examples=["prod"])
 ]
+MetricName: TypeAlias = Annotated[
+    str,
+    Meta(pattern=rf"^[a-zA-Z_:][a-zA-Z0-9_:]*{_END}", max_length=512, title="metric name", examples=["team:x:rate"]),
+]
+LabelName: TypeAlias = Annotated[
+    str, Meta(pattern=rf"^(?!__)[a-zA-Z_][a-zA-Z0-9_]*{_END}", max_length=512, title="Prometheus label name")
+]
+GroupName: TypeAlias = Annotated[
+    str, Meta(pattern=rf"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?{_END}", max_length=128, title="group name")
+]
+PromDuration: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(?=[0-9])([0-9]{{1,6}}w)?([0-9]{{1,6}}d)?([0-9]{{1,6}}h)?([0-9]{{1,6}}m)?([0-9]{{1,6}}s)?{_END}",
+        max_length=32,
+        title="Prometheus duration",
+        examples=["5m", "1h30m"],
+    ),
+]
 Replicas: TypeAlias = Annotated[
     Literal["auto"] | Annotated[int, Meta(ge=1, le=255)],
     Meta(
@@ -65,6 +84,14 @@ Replicas: TypeAlias = Annotated[
 def seconds(duration: str) -> int:
     """The length of a Go duration of h, m and s."""
     return sum(int(count) * _SECONDS[unit] for count, unit in _DURATION.findall(duration))
+
+
+_PROMETHEUS_SECONDS = {"w": 604_800, "d": 86_400, **_SECONDS}
+
+
+def prometheus_seconds(duration: str) -> int:
+    """The length of a duration as Prometheus writes them."""
+    return sum(int(count) * _PROMETHEUS_SECONDS[unit] for count, unit in re.findall(r"([0-9]+)([wdhms])", duration))
 
 
 def leaves_repository(path: str) -> bool:
@@ -134,6 +161,13 @@ EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
     ),
     "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
     "duration": _not_a("duration", "Use h, m and s with whole numbers, as in 1h30m."),
+    "metric name": _not_a("metric name", "Use letters, digits, '_' and ':', as in team:node_load:rate5m."),
+    "Prometheus label name": _not_a(
+        "label name of Prometheus, which would refuse the whole file",
+        "Use letters, digits and '_'; names that begin with two of them are its own.",
+    ),
+    "group name": _not_a("group name", "Use letters, digits, '-', '_' and '.'."),
+    "Prometheus duration": _not_a("duration", "Use w, d, h, m and s in this order with whole numbers, as in 1h30m."),
     "version": _not_a(
         "version", 'Write MAJOR.MINOR or MAJOR.MINOR.PATCH in quotes, as in "1.14", without a leading v.'
     ),

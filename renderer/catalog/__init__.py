@@ -1,0 +1,26 @@
+"""The built-in recording rules and alerts, by catalogue name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from renderer.catalog import load_aware, rate_limits, rebalancing
+from renderer.catalog.model import Group, Rule, Source
+
+__all__ = ["CATALOG", "NEEDS", "Group", "Rule", "Source", "groups"]
+
+CATALOG: Mapping[str, Callable[[Source], Group]] = {
+    "load-aware": load_aware.group,
+    "rate-limits": rate_limits.group,
+    "rebalancing": rebalancing.group,
+}
+"""In the order in which they are documented; each becomes one object of a cluster."""
+
+NEEDS: Mapping[str, tuple[str, ...]] = {"rebalancing": ("load-aware", "rate-limits")}
+"""What a group's rules and alerts read: it comes along."""
+
+
+def groups(names: Iterable[str], source: Source) -> dict[str, Group]:
+    """The named groups and those that they need, by catalogue name, each once."""
+    wanted = {name for given in names for name in (given, *NEEDS.get(given, ()))}
+    return {name: build(source) for name, build in CATALOG.items() if name in wanted}

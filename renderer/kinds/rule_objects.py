@@ -1,0 +1,57 @@
+"""Groups of rules as the object that a cluster's Prometheus takes them from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from renderer import catalog, emit
+from renderer.kinds.base import Site
+from renderer.kinds.delivery import engine_annotations
+from renderer.model import Body, Manifest
+
+FOLDER = "recording-rules"
+API_VERSION = "monitoring.coreos.com/v1"
+
+
+def manifests(*, groups: Iterable[str], site: Site, policy: str) -> list[Manifest]:
+    """The catalogue's groups by name, and those that they need: one object each.
+
+    The objects do not depend on the policy: several that bring the same group bring equal manifests, which an overlay
+    holds once.
+    """
+    found = catalog.groups(groups, source(site))
+    return [
+        manifest(f"kubevirt-policy-{name}", [_group(group)], site=site, policy=policy) for name, group in found.items()
+    ]
+
+
+def source(site: Site) -> catalog.Source:
+    """What the catalogue's expressions depend on."""
+    return catalog.Source(site.monitoring.node_names, site.monitoring.scrape_interval)
+
+
+def manifest(name: str, groups: Sequence[Body], *, site: Site, policy: str) -> Manifest:
+    """One object with groups as Prometheus writes them: a PrometheusRule, or a ConfigMap with a rule file."""
+    custom = site.monitoring.rules == "object"
+    metadata: dict[str, Any] = {"name": name, "namespace": site.monitoring.rule_namespace}
+    if site.monitoring.rule_labels:
+        metadata["labels"] = dict(site.monitoring.rule_labels)
+    text = emit.yaml({"groups": list(groups)})
+    if annotations := engine_annotations(site, custom=custom, text=text):
+        metadata["annotations"] = annotations
+    if custom:
+        body: Body = {"apiVersion": API_VERSION, "kind": "PrometheusRule", "metadata": metadata}
+        return Manifest(FOLDER, name, body | {"spec": {"groups": list(groups)}}, policy)
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {f"{name}.yaml": text}}
+    return Manifest(FOLDER, name, body, policy)
+
+
+def _group(group: catalog.Group) -> Body:
+    return {"name": group.name, "interval": group.interval, "rules": [_rule(rule) for rule in group.rules]}
+
+
+def _rule(rule: catalog.Rule) -> Body:
+    kind = "record" if rule.record else "alert"
+    given = {"for": rule.wait, "labels": dict(rule.labels), "annotations": dict(rule.annotations)}
+    return {kind: rule.name, "expr": rule.expr} | {key: value for key, value in given.items() if value}

@@ -1,0 +1,49 @@
+"""The rules of a `RecordingRules` policy, as Prometheus writes them."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, field
+
+from renderer.kinds.fields import GroupName, LabelName, MetricName, PromDuration, Strict
+from renderer.model import Body
+
+Text: TypeAlias = Annotated[str, Meta(max_length=65_536)]
+
+
+class Rule(Strict, frozen=True, kw_only=True):
+    """A rule as Prometheus writes it: a record, or an alert."""
+
+    record: Annotated[MetricName | None, Meta(description="Name of the series that is recorded.")] = None
+    alert: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
+    expr: Annotated[str, Meta(min_length=1, max_length=65_536, description="PromQL.")]
+    labels: Annotated[dict[LabelName, Text], Meta(description="Set on the result.")] = {}
+    annotations: Annotated[dict[LabelName, Text], Meta(description="Alerts only.")] = {}
+    for_: PromDuration | None = field(default=None, name="for")
+    keep_firing_for: PromDuration | None = field(default=None, name="keep_firing_for")
+
+    @property
+    def name(self) -> str:
+        return self.record or self.alert or ""
+
+    @property
+    def body(self) -> Body:
+        """The rule as it is rendered; trailing blanks of an expression say nothing."""
+        kind = "alert" if self.alert is not None else "record"
+        given = {
+            "for": self.for_,
+            "keep_firing_for": self.keep_firing_for,
+            "labels": dict(self.labels),
+            "annotations": dict(self.annotations),
+        }
+        expr = "\n".join(line.rstrip() for line in self.expr.strip().splitlines())
+        return {kind: self.name, "expr": expr} | {key: value for key, value in given.items() if value}
+
+
+class Group(Strict, frozen=True, kw_only=True):
+    """Rules that are evaluated one after the other."""
+
+    name: Annotated[GroupName, Meta(description="Rendered as <policy>.<name>.")]
+    interval: Annotated[PromDuration | None, Meta(description="Default: that of the Prometheus.")] = None
+    rules: Annotated[list[Rule], Meta(min_length=1)]

@@ -1,0 +1,5 @@
+"""PromQL expressions as values: what is wrong with them and where, what they read, which labels come out."""
+
+from renderer.promql.parsing import Call, Expression, Fault, Window, parse
+
+__all__ = ["Call", "Expression", "Fault", "Window", "parse"]

@@ -1,0 +1,77 @@
+"""The place of a fault that the parser reports without one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise, product
+
+from renderer.promql.tokens import Token, tokens, unpaired
+
+SYNTAX = "invalid promql query"
+_QUOTED = re.compile(r"'([A-Za-z_:][\w:]*)'")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_GOES_ON = ("", " x", "1", "5m", '"y"', '="y"', ' x="y"', " (x)", " (x) x", "(x)", ", x", ")")
+_NO_BEGINNING = (SYNTAX, "unexpected", "unclosed", "unterminated", "bad number")
+"""Other messages, as on types and on the number of arguments, mean that the syntax as such could hold."""
+_MANY = 200
+"""Longer expressions are not searched token by token."""
+
+Check = Callable[[str], str]
+"""What the parser says of a text; nothing where it is valid."""
+
+
+def locate(text: str, message: str, check: Check) -> tuple[int, int]:
+    """Where the fault begins and how long it is, in characters; the whole expression where that cannot be told."""
+    found = list(tokens(text))
+    for place in (_bad, _bracket, _regex, _named, _misplaced):
+        token = place(text, message, found, check)
+        if token is not None:
+            return token.start, max(len(token.text), 1)
+    return 0, max(len(text.split("\n", 1)[0]), 1)
+
+
+def _bad(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    del text, message, check
+    return next((token for token in found if token.kind == "bad"), None)
+
+
+def _bracket(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    del text, message, check
+    wrong, opened = unpaired(found)
+    return wrong or (opened[-1] if opened else None)
+
+
+def _regex(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    del text, check
+    if not message.startswith("illegal regex for "):
+        return None
+    pattern = message.removeprefix("illegal regex for ")
+    pairs = pairwise(found)
+    after = [token for operator, token in pairs if operator.text in ("=~", "!~") and token.kind == "string"]
+    exact = [token for token in after if token.text[1:-1].replace("\\\\", "\\") == pattern]
+    return next(iter([*exact, *after]), None)
+
+
+def _named(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    """The function or label that the message names."""
+    del text, check
+    names = _QUOTED.findall(message)
+    return next((token for token in found if token.text in names), None)
+
+
+def _misplaced(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    """The first token with which no valid expression begins; the end where all of them could go on."""
+    if message != SYNTAX or len(found) > _MANY:
+        return None
+    for index, token in enumerate(found):
+        candidates = _completions(text[: token.end], found[: index + 1])
+        if all(check(candidate).startswith(_NO_BEGINNING) for candidate in candidates):
+            return token
+    return Token("end", "", max(len(text.rstrip()) - 1, 0))
+
+
+def _completions(start: str, found: list[Token]) -> Iterator[str]:
+    closing = "".join(_CLOSING[token.text] for token in reversed(unpaired(found)[1]))
+    for more, end in product(_GOES_ON, ("", " x", " (x)", " [5m]", " 5m")):
+        yield f"{start}{more}{closing}{end}"

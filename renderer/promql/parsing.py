@@ -1,0 +1,168 @@
+"""An expression, parsed by a real PromQL parser, as the little that checks ask of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from renderer.promql import labels
+from renderer.promql.locating import SYNTAX, locate
+from renderer.promql.tokens import Token, tokens
+
+PARSER_KNOWS = (3, 11)
+"""The newest minor release of Prometheus whose syntax promql-parser 0.12 follows."""
+_UNKNOWN = re.compile(r"unknown function with name '([^']*)'")
+_NEWER_WORDS = {"anchored": (3, 7), "smoothed": (3, 7)}
+"""Modifiers that it lacks although a release that it follows has them."""
+_KEYWORDS = """\
+sum avg count min max group stddev stdvar topk bottomk count_values quantile limitk limit_ratio by without on ignoring
+group_left group_right and or unless bool offset atan2 fill fill_left fill_right"""
+_NO_FUNCTIONS = frozenset(_KEYWORDS.split())
+"""What may stand before a bracket and is no function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with the text at `offset`; `needs` is the release whose newer syntax it may be."""
+
+    message: str
+    offset: int
+    length: int
+    needs: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function that is called, and where its name stands."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A range that a function looks back over, in seconds; `step` where it is a subquery that gives one."""
+
+    function: str
+    seconds: float
+    step: float | None
+    subquery: bool
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What an expression is made of; with a fault, only its tokens are known."""
+
+    text: str
+    faults: tuple[Fault, ...] = ()
+    calls: tuple[Call, ...] = ()
+    metrics: frozenset[str] = frozenset()
+    windows: tuple[Window, ...] = ()
+    tree: Any = field(default=None, compare=False, repr=False)
+
+    def loses(self, label: str) -> bool:
+        """Whether the result surely has no such label."""
+        return self.tree is not None and labels.loses(self.tree, label)
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Expression:
+    """The expression; the functions that it calls are not judged here, as that depends on the release."""
+    import promql_parser
+
+    found = list(tokens(text))
+    calls = tuple(_calls(found))
+    message = _check(text)
+    if message:
+        unknown = _UNKNOWN.search(message) is not None
+        return Expression(text, faults=() if unknown else (_fault(text, message, found),), calls=calls)
+    tree = promql_parser.parse(text)
+    return Expression(text, (), calls, frozenset(_metrics(tree)), tuple(_windows(found, tree)), tree)
+
+
+def _check(text: str) -> str:
+    """What the parser says of a text; nothing where it is valid."""
+    import promql_parser
+
+    try:
+        promql_parser.parse(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _fault(text: str, message: str, found: list[Token]) -> Fault:
+    if message != SYNTAX:
+        return Fault(message, *locate(text, message, _check))
+    newer = next((token for token in found if token.text in _NEWER_WORDS), None)
+    if newer is not None:
+        words = f"{newer.text} is no PromQL that this tool can read"
+        return Fault(words, newer.start, len(newer.text), _NEWER_WORDS[newer.text])
+    return Fault("this is not PromQL", *locate(text, message, _check), needs=(PARSER_KNOWS[0], PARSER_KNOWS[1] + 1))
+
+
+def _calls(found: list[Token]) -> Iterator[Call]:
+    for token, after in pairwise(found):
+        if token.kind == "name" and after.text == "(" and token.text.lower() not in _NO_FUNCTIONS:
+            yield Call(token.text, token.start)
+
+
+def _metrics(tree: Any) -> Iterator[str]:
+    for node in _nodes(tree):
+        selector = node.vector_selector if _type(node) == "MatrixSelector" else node
+        if _type(selector) == "VectorSelector":
+            names = [one.value for one in selector.matchers.matchers if one.name == "__name__"]
+            yield from [selector.name] if selector.name else names
+
+
+def _windows(found: list[Token], tree: Any) -> Iterator[Window]:
+    """Each range with the place of its brackets: both are met in the order of the text."""
+    opening = [index for index, token in enumerate(found) if token.text == "["]
+    ranges = list(_ranges(tree, ""))
+    for number, (function, node) in enumerate(ranges):
+        index = opening[number] if len(opening) == len(ranges) else 0
+        end = next((token.end for token in found[index:] if token.text == "]"), found[index].end)
+        subquery = _type(node) == "SubqueryExpr"
+        step = node.step.total_seconds() if subquery and node.step is not None else None
+        start = found[index].start
+        yield Window(function, node.range.total_seconds(), step, subquery, start, end - start)
+
+
+def _ranges(node: Any, function: str) -> Iterator[tuple[str, Any]]:
+    if _type(node) == "Call":
+        function = str(node.func.name)
+    for child in _children(node):
+        yield from _ranges(child, function if _type(node) in ("Call", "ParenExpr") else "")
+    if _type(node) in ("MatrixSelector", "SubqueryExpr"):
+        yield function, node
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    yield node
+    for child in _children(node):
+        yield from _nodes(child)
+
+
+def _children(node: Any) -> list[Any]:
+    """The expressions right below, in the order of the text."""
+    match _type(node):
+        case "Call":
+            return list(node.args)
+        case "BinaryExpr":
+            return [node.lhs, node.rhs]
+        case "AggregateExpr":
+            return [node.expr] if node.param is None else [node.param, node.expr]
+        case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
+            return [node.expr]
+        case _:
+            return []
+
+
+def _type(node: Any) -> str:
+    return type(node).__name__

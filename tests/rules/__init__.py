@@ -1,0 +1,1 @@
+"""The built-in rules, held against promtool, a real Prometheus and an independent computation."""
