@@ -12,6 +12,7 @@ COMMANDS = {
     "render": "Write the overlays that the policies ask for.",
     "check": "Check policies, and that the overlays are what they render; writes nothing.",
     "build": "Run kustomize on the overlays and prove what each patch changes.",
+    "test": "Run promtool on the rules of every cluster, and the unit tests that policies name.",
     "schema": "Print the JSON Schema of a kind, or write those of all.",
     "version": "Print the version.",
 }

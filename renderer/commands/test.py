@@ -1,0 +1,161 @@
+"""`test`: promtool on the rules of every cluster, and on the unit tests that policies name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from renderer import documents, emit, promtool
+from renderer.commands import options
+from renderer.commands.errors import CannotRun
+from renderer.findings import SEVERITIES
+from renderer.kinds.recording_rules import RecordingRules
+from renderer.kinds.rule_objects import FOLDER
+from renderer.model import Finding, Origin, Position, Tree, TreeError
+from renderer.pipeline import Rendered
+from renderer.promtool import Ended
+from renderer.report import Report
+
+_MISSING = (
+    "promtool is not there. It comes with Prometheus: put it on PATH, name it with --promtool, or build it with the "
+    "test bed of this project (python -m tests.testbed.build prometheus)."
+)
+_SHOWN = 12
+_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One run of promtool: the rules of some clusters that have them alike, with a file of tests or without."""
+
+    rules: tuple[tuple[str, str], ...]
+    clusters: tuple[str, ...]
+    policies: tuple[tuple[RecordingRules, Origin], ...]
+    test: str = ""
+    at: Origin | None = None
+
+
+@click.command("test")
+@click.option("--promtool", "program", metavar="PATH", help="The promtool to run; default: the one on PATH.")
+@options.clusters
+@options.shared
+def command(given: options.Shared, program: str | None, clusters: tuple[str, ...]) -> int:
+    """Run promtool on the rules of every cluster, and the unit tests that policies name under tests:.
+
+    The tests see the rules as they are rendered for a cluster; what they say under rule_files does not count.
+    """
+    repository = options.open_repository(given.root)
+    outcome = repository.run(allow_empty=given.allow_empty, only=clusters)
+    findings, summary = list(outcome.findings), "Nothing was tested: mend the errors first."
+    if not outcome.failed:
+        found = promtool.find(program)
+        if found is None:
+            raise CannotRun(_MISSING)
+        wanted = {name: one for name, one in outcome.rendered.items() if not clusters or name in clusters}
+        jobs = list(_jobs(wanted))
+        tests = {job.test: _read(repository.tree, job) for job in jobs if job.test}
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            ended = list(pool.map(lambda job: _run(found, job, tests), jobs))
+        failures = [_finding(job, one) for job, one in zip(jobs, ended, strict=True) if one.failed]
+        findings += failures
+        summary = _summary(jobs, len(failures))
+    report = Report(findings=findings, line=options.Lines(repository.tree), brief=True, summary=summary)
+    return options.publish(report, given)
+
+
+def _jobs(rendered: Mapping[str, Rendered]) -> Iterator[_Job]:
+    """One for the rules of all clusters that have the same, and one more for each file of tests."""
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name, one in rendered.items():
+        if rules := tuple(_rule_files(one)):
+            alike.setdefault(rules, []).append(name)
+    for rules, names in alike.items():
+        policies = {
+            policy.origin: policy.value
+            for name in names
+            for policy in rendered[name].policies
+            if isinstance(policy.value, RecordingRules)
+        }
+        found = tuple((value, origin) for origin, value in policies.items())
+        yield _Job(rules, tuple(names), found)
+        for policy, origin in found:
+            for index, path in enumerate(policy.spec.tests):
+                yield _Job(rules, tuple(names), found, path, origin.below("spec", "tests", index))
+
+
+def _rule_files(rendered: Rendered) -> Iterator[tuple[str, str]]:
+    """The rule files of an overlay, by name, as its objects hold them."""
+    for path, text in sorted(rendered.overlay.files.items()):
+        folder, _, name = path.partition("/")
+        if folder == FOLDER and name != "kustomization.yaml":
+            body = documents.read_foreign(path, text.encode()).documents[0].data
+            yield name, "".join(body["data"].values()) if "data" in body else emit.yaml(body["spec"])
+
+
+def _read(tree: Tree, job: _Job) -> dict[str, Any]:
+    try:
+        read = documents.read_foreign(job.test, tree.read(job.test))
+    except TreeError as error:
+        raise CannotRun(f"{job.test}: {error}") from None
+    if read.findings or len(read.documents) != 1:
+        problem = (
+            f"{read.findings[0].position.line}: {read.findings[0].message}" if read.findings else "1: one document"
+        )
+        raise CannotRun(f"{job.test}:{problem}: promtool's unit tests are one YAML document.")
+    return read.documents[0].data
+
+
+def _run(program: Path, job: _Job, tests: Mapping[str, dict[str, Any]]) -> Ended:
+    with TemporaryDirectory(prefix="kubevirt-policy-") as folder:
+        names = []
+        for name, text in job.rules:
+            Path(folder, name).write_text(text, encoding="utf-8")
+            names.append(name)
+        if not job.test:
+            checked = [promtool.check_rules(program, Path(folder, name)) for name in names]
+            return Ended(any(one.failed for one in checked), tuple(line for one in checked for line in one.lines))
+        path = Path(folder, "unit-tests.yml")
+        path.write_text(promtool.with_rules(tests[job.test], names), encoding="utf-8")
+        return promtool.test_rules(program, path)
+
+
+def _finding(job: _Job, ended: Ended) -> Finding:
+    """At the rule that promtool names, else at the policy's line that names the tests."""
+    words = {word for line in ended.lines for word in _NAME.findall(line)}
+    places = [
+        (rule.name, place.below("expr").position)
+        for policy, origin in job.policies
+        for _, rule, place in policy.rules(origin)
+        if rule.name in words
+    ]
+    where = job.at.position if job.at else Position(job.policies[0][1].position.file) if job.policies else Position(".")
+    rules = f", on {', '.join(sorted({name for name, _ in places}))}" if places else ""
+    what = f"the unit tests of {job.test} fail{rules}" if job.test else f"promtool refuses the rules{rules}"
+    said = "\n".join(["Correct the rule or the test. promtool says:", *_excerpt(ended.lines)])
+    code = "rules/test-failed"
+    return Finding(code, SEVERITIES[code], places[0][1] if places else where, what, said, job.clusters)
+
+
+def _excerpt(lines: Sequence[str]) -> Iterator[str]:
+    told = [line for line in lines if not line.startswith(("Processing", "Checking"))]
+    yield from (f"   {line[:300]}" for line in told[:_SHOWN])
+    if len(told) > _SHOWN:
+        yield f"   … and {len(told) - _SHOWN} more lines"
+
+
+def _summary(jobs: Sequence[_Job], failures: int) -> str:
+    tests = sum(bool(job.test) for job in jobs)
+    if not jobs:
+        return "No policy brings rules."
+    words = f"{tests} file{'s' if tests != 1 else ''} of unit tests"
+    clusters = len({name for job in jobs for name in job.clusters})
+    outcome = f"{failures} failed" if failures else "all passed"
+    return f"Tested the rules of {clusters} cluster{'s' if clusters != 1 else ''} with {words}: {outcome}."
