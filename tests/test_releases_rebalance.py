@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+from renderer.kinds.upstream_policy import RECORDS
 from renderer.releases.descheduler import MINORS
 from renderer.releases.descheduler_operator import SCHEMAS
 from tests import repository
@@ -210,6 +211,11 @@ def test_upstream(name: str, minor: str) -> None:
             assert all(ARGUMENTS[plugin["name"]][key] <= number for key in plugin["args"])
             evictor |= set(plugin["args"]) if plugin["name"] == "DefaultEvictor" else set()
         assert not ("podProtections" in evictor and {"evictLocalStoragePods", "ignorePvcPods"} & evictor)
+    if not isinstance(wanted.get("utilization"), dict) and "metricsProviders" in policy:
+        rules = outcome.files["overlays/here/recording-rules/kubevirt-policy-load-aware.yaml"]
+        assert all(f"record: {record}\n" in rules for record in RECORDS.values())
+    else:
+        assert "overlays/here/recording-rules/kustomization.yaml" not in outcome.files
     gate = "--feature-gates=EvictionsInBackground=true"
     container = repository.loaded(outcome, "descheduler/deployment.yaml")["spec"]["template"]["spec"]["containers"][0]
     assert (gate in container["args"]) == (number >= 32)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
-from renderer.kinds import rebalance_background, rebalance_surroundings, upstream_descheduler, upstream_policy
+from renderer.kinds import (
+    rebalance_background,
+    rebalance_surroundings,
+    rule_objects,
+    upstream_descheduler,
+    upstream_policy,
+)
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.kinds.rebalance_spec import RebalanceSpec
@@ -40,6 +46,8 @@ def _objects(
     wanted = engine_annotations(site, keep=spec.on_removal == "Keep", text=query)
     for name, found in upstream_descheduler.objects(body, release, workload, source, wanted):
         yield Manifest("descheduler", name, found, policy)
+    if isinstance(spec.metric, str):
+        yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
 
 
 def _kept(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:

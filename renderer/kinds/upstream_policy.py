@@ -16,6 +16,7 @@ from renderer.releases.descheduler_operator import COMPACT, DEVIATION, STATIC
 SCHEDULABLE = "kubevirt.io/schedulable=true"
 """The nodes that can run virtual machines."""
 
+GROUP = "load-aware"
 RECORDS = {
     "CPUUsage": "kubevirt_policy:node_cpu_utilization:ratio",
     "CPUPressure": "kubevirt_policy:node_cpu_pressure:ratio",
@@ -25,7 +26,7 @@ RECORDS = {
     "MemoryPressure": "kubevirt_policy:node_memory_pressure:ratio",
     "IOPressure": "kubevirt_policy:node_io_pressure:ratio",
 }
-"""What the catalogue group `load-aware` records for each metric: one sample for each node, within 0…1."""
+"""What that group of the catalogue records for each metric: one sample for each node, within 0…1."""
 
 _PODS_BY_REQUEST = ("cpu", "memory", "pods")
 
