@@ -1,0 +1,90 @@
+"""PromQL: where faults are, which windows and metrics there are, and which labels are lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from renderer.promql import parse
+
+# The expression, with the place of the fault between ⟦ and ⟧, and what is said of it.
+FAULTS = [
+    ("rate⟦(⟧x[1m]", "unclosed"),
+    ("sum by ⟦(⟧a (x)", "unclosed"),
+    ("sum(x) ⟦)⟧", "unexpected"),
+    ("(x⟦]⟧", ""),
+    ("x{a=~⟦'['⟧}", "illegal regex"),
+    ('x{a=~"ok"} + y{b!~⟦"(c"⟧}', "illegal regex"),
+    ("x ⟦~⟧! 2", "unexpected character"),
+    ("x ⟦?⟧ y", "unexpected character"),
+    ("a ⟦b⟧", "not PromQL"),
+    ("x + +⟦ /⟧ y", "not PromQL"),
+    ("1 ⟦+⟧", "not PromQL"),
+    ("x{a=⟦b⟧}", "label matching"),
+    ("⟦rate⟧(x)", "expected type matrix"),
+    ("x + ⟦clamp⟧(y, 1)", "3 argument"),
+    ("⟦x[5m] + 1⟧", "binary expression"),
+    ("sum(x) ⟦smoothed⟧", "smoothed"),
+    ('⟦"⟧abc', "quoted string"),
+]
+
+
+@pytest.mark.parametrize(("marked", "message"), FAULTS)
+def test_place_of_a_fault(marked: str, message: str) -> None:
+    before, _, rest = marked.partition("⟦")
+    wrong, _, after = rest.partition("⟧")
+    start, wrong = len(before) + len(wrong) - len(wrong.lstrip()), wrong.strip()
+    (fault,) = parse(before + rest.replace("⟧", "")).faults
+    assert (fault.offset, fault.length) == (start, len(wrong)), after
+    assert message in fault.message
+
+
+def test_what_is_read() -> None:
+    found = parse(
+        'rate(x{a="b"}[5m]) + max_over_time(rate({__name__="y"}[1m])[10m:30s]) or label_replace(z, "a", "", "", "")'
+    )
+    windows = [(one.function, one.seconds, one.step, found.text[one.offset :][: one.length]) for one in found.windows]
+    assert found.metrics == {"x", "y", "z"}
+    assert windows == [
+        ("rate", 300, None, "[5m]"),
+        ("rate", 60, None, "[1m]"),
+        ("max_over_time", 600, 30, "[10m:30s]"),
+    ]
+    assert [call.name for call in found.calls] == ["rate", "max_over_time", "rate", "label_replace"]
+
+
+@pytest.mark.parametrize("text", ["foo(x)", "integral(x[5m])", "sum by (a) (ratee(x))"])
+def test_unknown_functions_are_no_matter_of_syntax(text: str) -> None:
+    assert parse(text).faults == ()
+
+
+LABELS = [
+    ("sum(x)", True),
+    ("count(x) by (node)", True),
+    ("avg without (instance) (x)", True),
+    ("a / on (node) b", True),
+    ("a / ignoring (instance) b", True),
+    ("scalar(x)", True),
+    ("vector(1)", True),
+    ("1", True),
+    ("sum(x) and on () y", True),
+    ("sum(sum by (instance) (x))", True),
+    ("clamp(sum(x), 0, 1)", True),
+    ("-sum(x)", True),
+    ("x", False),
+    ("sum by (instance) (x)", False),
+    ("avg without (cpu) (x)", False),
+    ("topk(3, x)", False),
+    ("1 - avg by (instance) (x)", False),
+    ("sum(x) or sum by (instance) (y)", False),
+    ("a * on (node) group_left (instance) b", False),
+    ("a * on (instance) b", False),
+    ("a / scalar(sum(b))", False),
+    ('label_replace(sum by (node) (x), "instance", "$1", "node", "(.+)")', False),
+    ('count_values("instance", x)', False),
+    ("y unless on (instance) sum(x)", False),
+]
+
+
+@pytest.mark.parametrize(("text", "lost"), LABELS)
+def test_lost_label(text: str, lost: bool) -> None:
+    assert parse(text).loses("instance") is lost
