@@ -103,8 +103,9 @@ class MergePatch:
             body = merge(subject.body, patch)
         except Unmergeable as error:
             message = f"this patch cannot be followed at {folded(error.path)}: {error}"
-            place = self.origin if self.inline else Origin(self.origin.document, self.origin.path + error.path, key=True)
-            raise Refused(message, "Write a JSON 6902 patch instead.", place) from None
+            below = Origin(self.origin.document, self.origin.path + error.path, key=True)
+            help = "Write a JSON 6902 patch instead."
+            raise Refused(message, help, self.origin if self.inline else below) from None
         return self._kept(subject, body)
 
     def _selects(self, subject: Subject) -> bool:

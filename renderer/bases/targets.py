@@ -52,7 +52,7 @@ class Target:
             return False
         for name in _SELECTORS:
             if self.fields.get(name):
-                message = f"a patch with a {name} may change this object, which cannot be told without kustomize"
+                message = f"the {name} of this patch may select the object, which cannot be told without kustomize"
                 raise Refused(message, "Select by kind and name instead.", self.origin.below(name))
         return True
 
