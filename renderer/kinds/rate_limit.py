@@ -219,6 +219,10 @@ def _adaptive(adaptive: Adaptive, at: Origin, site: Site) -> Generator[Request, 
         enforce=adaptive.guard == "enforce",
         previous=site.facts.previous,
     )
+    if adaptive.guard == "enforce" and sized.safe_qps is None:
+        message = "guard: enforce has nothing to enforce: the facts do not tell the API server's headroom"
+        help = "Add apiServer.freeQPS or apiServer.freeMillicores to the ClusterFacts."
+        yield Problem("rate-limit/headroom", at.below("guard"), message, help)
     yield from rate_limit_advice.missed(sized, demand, at)
     return {
         component: Asked(one.limit, at, at)
