@@ -96,6 +96,6 @@ def _difference(change: Change) -> str:
 
 
 def _summary(clusters: int, found: Comparison) -> str:
-    if all(change.state is State.FOREIGN for change in found.changes):
+    if all(change.state is State.FOREIGN and not change.blocking for change in found.changes):
         return f"The overlays of {clusters} cluster{'s' if clusters != 1 else ''} are what the policies render."
     return "The overlays are not what the policies render."
