@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
 import tempfile
 import traceback
@@ -19,6 +20,9 @@ BUG = 3
 def main() -> int:
     """Runs the command that `sys.argv` names and exits with its code: 0 clean, 1 findings, 2 could not run, 3 a bug."""
     gc.disable()  # one short job: nothing to collect that the end of the process does not free
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character must not end the job
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,17 +13,20 @@ import msgspec
 from renderer.kinds import KINDS, Cluster, ClusterFacts, Policy
 from renderer.kinds.base import API_VERSION
 from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
+from renderer.kinds.schema import schema
 from renderer.model import Document, Origin, Path, Problem, Tree, folded
 
 T = TypeVar("T")
 
 _TYPES = {
-    "string": "a text",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "object": "a mapping",
-    "array": "a list",
+    "string": ("a text", "Write a text."),
+    "integer": ("a whole number", "Write a whole number, without quotes."),
+    "number": ("a number", "Write a number, without quotes."),
+    "boolean": ("true or false", "Write true or false, without quotes."),
+    "object": ("a mapping", "Write a mapping: lines of `key: value`, indented, or {} for none."),
+    "array": ("a list", "Write a list: lines that begin with `- `, or [a, b]."),
 }
+"""What a type is called, and how to write one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,10 +56,14 @@ def decode(documents: Iterable[Document], tree: Tree) -> Fleet:
         if document.data.get("apiVersion") != API_VERSION or not isinstance(kind, str) or kind not in KINDS:
             fleet.problems.extend(_foreign(document.data, origin))
             continue
+        if has_null(document.data):  # to the models None is a key that was left out
+            fleet.problems.extend(mistakes(schema(kind), origin))
+            continue
         try:
             value = msgspec.convert(document.data, KINDS[kind])
         except msgspec.ValidationError as error:
-            fleet.problems.extend(_errors(kind, document.data, origin, str(error)))
+            other = Problem("policy/value", origin, str(error), "Compare it with the kind's JSON Schema.")
+            fleet.problems.extend(mistakes(schema(kind), origin) or [other])
             continue
         fleet.problems.extend(value.check(origin, tree))
         _sort(fleet, value, origin)
@@ -80,12 +88,17 @@ def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
         return
     for name, value, known in (("apiVersion", api_version, [API_VERSION]), ("kind", kind, list(KINDS))):
         if name not in data:
-            yield Problem("policy/missing-key", origin, f"{name} is missing", f"Add {name}: {_choices(known)}.")
+            near = next((key for key in data if key.lower() == name.lower()), None)
+            help = f"Write {name} for {near}." if near else f"Add {name}: {_choices(known)}."
+            yield Problem("policy/missing-key", origin, f"{name} is missing", help)
         elif not isinstance(value, str):
             yield Problem("policy/type", origin.below(name), f"{name} must be a text", f"Write {_choices(known)}.")
         elif value not in known:
-            help = _suggestion(value, known) or f"Write {_choices(known)}; keep other manifests in another directory."
+            near = _suggestion(value, known)
+            help = near or f"Write {_choices(known)}; keep other manifests in another directory."
             yield Problem("policy/value", origin.below(name), f"{name} {shown(value)} is not known here", help)
+            if not near:  # somebody else's API has kinds of its own
+                return
 
 
 def _duplicates(fleet: Fleet) -> Iterator[Problem]:
@@ -102,16 +115,23 @@ def _duplicates(fleet: Fleet) -> Iterator[Problem]:
         first.setdefault(key, item.origin)
 
 
-def _errors(kind: str, data: dict[str, Any], origin: Origin, fallback: str) -> list[Problem]:
-    """Every error of one document.  Imported late: a fleet without errors never pays for it."""
-    import jsonschema_rs
+def has_null(data: Any) -> bool:
+    """Whether a key or an item stands there with nothing behind it."""
+    if isinstance(data, dict):
+        data = data.values()
+    elif not isinstance(data, list):
+        return data is None
+    return any(map(has_null, data))
 
-    from renderer.kinds.schema import schema
 
-    root = schema(kind)
+def mistakes(root: dict[str, Any], origin: Origin) -> list[Problem]:
+    """Every error of one document by the schema `root`."""
+    import jsonschema_rs  # late: a fleet without errors never pays for it
+
+    data = origin.document.data
     errors = jsonschema_rs.validator_for(root).iter_errors(data)
-    problems = [problem for error in errors for problem in _explain(root, data, origin, error)]
-    return problems or [Problem("policy/value", origin, fallback, "Compare it with the kind's JSON Schema.")]
+    problems = dict.fromkeys(problem for error in errors for problem in _explain(root, data, origin, error))
+    return list(problems)
 
 
 def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: Any) -> Iterator[Problem]:
@@ -120,6 +140,9 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
     *place, keyword = error.schema_path
     rule = _at(root, tuple(place))
     at, name = Origin(origin.document, path), folded(path) or "the document"
+    if value is None:
+        yield Problem("policy/type", at, f"{name} is empty", "Give it a value, or remove the key.")
+        return
     match keyword:
         case "required":
             for key in rule["required"]:
@@ -139,25 +162,30 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
         case "type":
             yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"]))
         case "enum":
-            known = [str(choice) for choice in rule["enum"]]
-            if isinstance(value, str):
-                help = _suggestion(value, known) or f"Write {_choices(known)}."
-                yield Problem("policy/value", at, f"{shown(value)} is not a value of {name}", help)
-            else:
-                yield Problem("policy/type", at, *_wrong_type(name, value, "string"))
+            yield _not_among([str(choice) for choice in rule["enum"]], value, at, name)
+        case _ if "propertyNames" in place:
+            yield from _wrong_keys(_at(root, tuple(place[: place.index("propertyNames") + 1])), value, at)
         case _:
-            wrong = _wrong(root, place, rule, keyword, value, name, error.message)
+            wrong = _wrong(rule, keyword, value, name, error.message)
             yield Problem(wrong.code, at, wrong.message, wrong.help)
 
 
-def _wrong(
-    root: dict[str, Any], place: Sequence[str | int], rule: Any, keyword: str, value: Any, name: str, message: str
-) -> Wrong:
-    if "propertyNames" in place:
-        index = list(place).index("propertyNames")
-        rule = _at(root, tuple(place[: index + 1]))
-        offender = next((key for key in value if _breaks(rule, key)), "")
-        return EXPLANATIONS[rule["title"]](offender)
+def _not_among(known: Sequence[str], value: Any, at: Origin, name: str) -> Problem:
+    help = f"Write {_choices(known)}."
+    if not isinstance(value, str):
+        return Problem("policy/type", at, _wrong_type(name, value, "string")[0], help)
+    message = f"{shown(value)} is not a value of {name}"
+    return Problem("policy/value", at, message, _suggestion(value, known) or help)
+
+
+def _wrong_keys(rule: dict[str, Any], value: dict[str, Any], at: Origin) -> Iterator[Problem]:
+    for key in value:
+        if len(key) > rule.get("maxLength", len(key)) or not re.search(rule.get("pattern", ""), key):
+            wrong = EXPLANATIONS[rule["title"]](key)
+            yield Problem(wrong.code, Origin(at.document, (*at.path, key), key=True), wrong.message, wrong.help)
+
+
+def _wrong(rule: Any, keyword: str, value: Any, name: str, message: str) -> Wrong:
     if explain := EXPLANATIONS.get(rule.get("title", "")):
         return explain(value)
     limit = rule.get(keyword)
@@ -169,50 +197,38 @@ def _wrong(
         "maxLength": f"{name} is longer than {limit} characters",
         "pattern": f"{name} {shown(value)} has a form that is not allowed",
     }
-    return Wrong(
-        "policy/value", words.get(keyword, shown(message)), f"See the description of {name} in the kind's JSON Schema."
-    )
-
-
-def _breaks(rule: dict[str, Any], key: str) -> bool:
-    import re
-
-    return len(key) > rule.get("maxLength", len(key)) or not re.search(rule.get("pattern", ""), key)
+    helps = {"minimum": f"Use {limit} or more.", "maximum": f"Use {limit} or less."}
+    help = helps.get(keyword, f"See the description of {name} in the JSON Schema.")
+    return Wrong("policy/value", words.get(keyword, shown(message)), help)
 
 
 def _wrong_type(name: str, value: Any, wanted: str) -> tuple[str, str]:
     if wanted == "string" and isinstance(value, int | float):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return (
-            f"{name} must be a text, and YAML reads {text} as a {_type(value)}",
-            f'Quote it: "{text}", as it stands in the file.',
-        )
+        kind = "boolean" if isinstance(value, bool) else "number"
+        return f"{name} must be a text, and without quotes this is a {kind}", "Put it in quotes, as it stands there."
     if wanted == "integer" and isinstance(value, str) and value.isdigit():
         return (
             f"{name} must be a whole number, not the text {shown(value)}",
             f"Write it without quotes: {shown(value)}.",
         )
-    return (
-        f"{name} must be {_TYPES.get(wanted, wanted)}, not {_type(value, article=True)}",
-        f"Write {_TYPES.get(wanted, wanted)}.",
-    )
+    type_, help = _TYPES[wanted]
+    return f"{name} must be {type_}, not {_type(value)}", help
 
 
-def _type(value: Any, *, article: bool = False) -> str:
+def _type(value: Any) -> str:
     match value:
-        case None:
-            return "empty"
         case bool():
-            name = "boolean"
-        case int() | float():
-            name = "number"
+            return "true or false"
+        case int():
+            return "a number"
+        case float():
+            return "a number with a fraction"
         case str():
-            name = "text"
+            return "a text"
         case list():
-            name = "list"
+            return "a list"
         case _:
-            name = "mapping"
-    return f"a {name}" if article else name
+            return "a mapping"
 
 
 def _key_help(key: str, known: list[str]) -> str:

@@ -34,6 +34,7 @@ _PLAIN = _TAGS[Kind.STR]
 _QUOTED = Tag(suffix=_STRING_TAG)
 _COLLECTION = Tag(suffix="")
 _LOOKALIKE = re.compile("[\u00a0\u00ad\u034f\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _MERGE = "<<"
 
 
@@ -155,7 +156,7 @@ class _Source:
                 if node.ctag is not _TAGS[Kind.NULL]:
                     yield node
         except (YAMLError, ReaderError, ValueError) as error:
-            raise _refusal(self.file, error) from None
+            raise _refusal(self.file, error, self.text) from None
 
 
 class _Marks:
@@ -174,7 +175,8 @@ class _Marks:
                 break
             node, key_node = child, child_key or key_node
         block = isinstance(node, MappingNode | SequenceNode) and not node.flow_style
-        return _position(self._source.file, key_node if key_node is not None and (key or block) else node)
+        unseen = isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index  # `base:` with nothing
+        return _position(self._source.file, key_node if key_node is not None and (key or block or unseen) else node)
 
 
 def _child(node: Node, step: str | int) -> tuple[Node | None, Node | None]:
@@ -212,23 +214,49 @@ def _refuse_deep(file: str, text: str) -> None:
                 start = event.start_mark
                 raise _too_deep(Position(file, start.line + 1, start.column + 1))
     except YAMLError as error:
-        raise _refusal(file, error) from None
+        raise _refusal(file, error, text) from None
 
 
 def _too_deep(position: Position) -> _Refused:
     return _Refused("policy/limit", position, f"nested more than {MAX_DEPTH} levels deep", "Flatten the document.")
 
 
-def _refusal(file: str, error: Exception) -> _Refused:
+def _refusal(file: str, error: Exception, text: str) -> _Refused:
     if isinstance(error, ReaderError):
-        message = "a control character is not allowed in YAML"
-        return _Refused("policy/encoding", Position(file), message, "Is this a binary file?")
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        return _control_character(file, text)
+    mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    if mark is None or (context_mark is not None and mark.index >= len(text.rstrip())):
+        mark = context_mark  # where what was left open begins
     position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
+    if found := _lookalike(file, text, position.line):
+        return found
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     context = getattr(error, "context", None)
     message = f"{problem}, {context}" if context else str(problem)
     return _Refused("policy/syntax", position, f"not valid YAML: {message}", _syntax_help(str(problem)))
+
+
+def _control_character(file: str, text: str) -> _Refused:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if found := _CONTROL.search(line):
+            message = f"the control character U+{ord(found.group()):04X} is not allowed in YAML"
+            position = Position(file, number, found.start() + 1)
+            return _Refused("policy/encoding", position, message, "Is this a binary file?")
+    return _Refused("policy/encoding", Position(file), "not a text that YAML allows", "Is this a binary file?")
+
+
+def _lookalike(file: str, text: str, number: int) -> _Refused | None:
+    """A character at the place of a syntax error, or on the line before, that is read as part of a word."""
+    lines = text.split("\n")
+    for near in (number, number - 1):
+        if 0 < near <= len(lines) and (found := _LOOKALIKE.search(lines[near - 1])):
+            position = Position(file, near, found.start() + 1)
+            return _Refused("policy/syntax", position, _not_a_blank(found.group()), "Replace it with a plain blank.")
+    return None
+
+
+def _not_a_blank(character: str) -> str:
+    return f"U+{ord(character):04X} looks like a blank, or like nothing, but is neither"
 
 
 def _syntax_help(problem: str) -> str:
@@ -284,9 +312,11 @@ class _Builder:
                         out = {**part, **out} if isinstance(part, dict) else out
                     continue
             key = key_node.value if key_node.__class__ is ScalarNode else ""
-            if key in out:
+            value = self.build(item, depth + 1)
+            if key in out:  # the first one counts, for it is the one that marks find
                 self._add_duplicate(node, key_node)
-            out[key] = self.build(item, depth + 1)
+            else:
+                out[key] = value
         return out
 
     def _check_key(self, node: Node) -> None:
@@ -322,8 +352,8 @@ class _Builder:
 
     def _check_blanks(self, node: ScalarNode) -> None:
         if found := _LOOKALIKE.search(node.value):
-            message = f"U+{ord(found.group()):04X} looks like a blank, or like nothing, but is neither"
-            self._add("policy/syntax", node, message, "Replace it with a plain blank, or quote the text.")
+            help = "Replace it with a plain blank, or quote the text."
+            self._add("policy/syntax", node, _not_a_blank(found.group()), help)
 
     def _add_duplicate(self, mapping: MappingNode, node: ScalarNode) -> None:
         first = next(key for key, _ in mapping.value if key.value == node.value)

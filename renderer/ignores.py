@@ -59,7 +59,8 @@ def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> It
     if ignore.code not in SEVERITIES:
         near = get_close_matches(ignore.code, SEVERITIES, 1)
         help = f"Did you mean {near[0]}?" if near else "Write ignore[code] with the code that the finding ends with."
-        yield _finding("ignore/unknown", ignore, f"there is no finding {ignore.code or 'without a code'}", help)
+        message = f"there is no finding {ignore.code}" if ignore.code else "the comment does not say what it ignores"
+        yield _finding("ignore/unknown", ignore, message, help)
     elif SEVERITIES[ignore.code] is Severity.ERROR or _raised(ignore, findings):
         yield _finding(
             "ignore/unused", ignore, f"{ignore.code} is an error, and errors cannot be ignored", "Mend what it says."

@@ -97,7 +97,10 @@ class TreeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in a folder of the tree; `problem` tells why a link or special file is not followed."""
+    """One name in a folder of the tree; `problem` tells why a link or special file is not followed.
+
+    A link to a folder counts as a folder, and is never followed.
+    """
 
     name: str
     folder: bool

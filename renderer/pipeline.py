@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from renderer import documents, ignores, overlay
@@ -16,6 +16,7 @@ from renderer.kinds.base import Facts, Site
 from renderer.kinds.site import resolve
 from renderer.model import (
     Document,
+    Entry,
     Finding,
     Manifest,
     Origin,
@@ -86,15 +87,23 @@ def run(tree: Tree, settings: Settings) -> Outcome:
         one, problems = _render(shape, tree, bases, settings.overlays)
         gathered.extend_members(problems, shape)
         rendered.update((member.value.metadata.name, one) for member in shape.members)
-    findings = ignores.apply([*found, *gathered.findings()], texts)
+    findings = ignores.apply([*found, *_first_of_each(found, gathered.findings())], texts)
     return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
+
+
+def _first_of_each(found: Iterable[Finding], later: Iterable[Finding]) -> Iterator[Finding]:
+    """Without what only follows from a scalar, key or tag that was already refused as it was read."""
+    refused = {finding.position for finding in found}
+    for finding in later:
+        if not finding.code.startswith("policy/") or finding.position not in refused:
+            yield finding
 
 
 def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list[Finding]]:
     texts: dict[str, str] = {}
     read: list[Document] = []
     findings: list[Finding] = []
-    for path, entry in walk(tree, folder):
+    for path, entry in _entries(tree, folder):
         if not path.endswith((".yaml", ".yml")) and not (entry.folder and entry.problem):
             continue
         try:
@@ -111,6 +120,14 @@ def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list
         if ignores.MARK in data:
             texts[path] = data.decode("utf-8-sig", "replace")
     return texts, read, findings
+
+
+def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
+    """What there is below a folder; the folder itself, with the reason, where it cannot be entered."""
+    try:
+        return list(walk(tree, folder))
+    except TreeError as error:
+        return [(folder, Entry(folder, folder=True, problem=str(error)))]
 
 
 @dataclass(frozen=True, slots=True)

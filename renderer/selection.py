@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from renderer.decode import Decoded, Fleet
 from renderer.kinds import Policy
+from renderer.kinds.base import ClusterSelector
 from renderer.kinds.fields import shown
 from renderer.model import Origin, Problem
 
@@ -73,15 +74,20 @@ def _check_selector(policy: Decoded[Policy], names: Sequence[str], selected: Seq
         yield Problem(
             "select/unknown-name", at.below("names", index), f"no cluster is called {shown(name)}", _near(name, names)
         )
+    broken = list(_broken(selector, at))
+    yield from broken
+    if not selected and not unknown and not broken:
+        message = f"{policy.value.metadata.name} selects no cluster"
+        yield Problem("select/no-match", at, message, "Change the selector, or remove the policy.")
+
+
+def _broken(selector: ClusterSelector, at: Origin) -> Iterator[Problem]:
     for index, requirement in enumerate(selector.match_expressions):
         needs = requirement.operator in ("In", "NotIn")
         if needs != bool(requirement.values):
             message = f"operator {requirement.operator} {'needs values' if needs else 'takes no values'}"
             help = "Add values: with a list." if needs else "Remove values."
             yield Problem("policy/value", at.below("matchExpressions", index), message, help)
-    if not selected and not unknown:
-        message = f"{policy.value.metadata.name} selects no cluster"
-        yield Problem("select/no-match", at, message, "Change the selector, or remove the policy.")
 
 
 def _unknown_facts(fleet: Fleet, names: Sequence[str]) -> Iterator[Problem]:
@@ -105,8 +111,9 @@ def _ties(contests: Sequence[_Contest]) -> Iterator[tuple[Problem, tuple[str, ..
         if len(contest.first) > 1:
             tied[tuple(contest.first)].append(contest.cluster)
     for (first, *rest), clusters in tied.items():
-        others = ", ".join(_named(policy) for policy in rest)
-        message = f"{first.value.metadata.name} and {others} both have priority {first.value.spec.priority}: none wins"
+        *more, last = [first.value.metadata.name, *map(_named, rest)]
+        all_ = "both" if len(more) == 1 else "all"
+        message = f"{', '.join(more)} and {last} {all_} have priority {first.value.spec.priority}: none wins"
         help = "Give one of them a higher spec.priority, or select other clusters."
         yield Problem("select/tie", _priority(first), message, help), tuple(clusters)
 

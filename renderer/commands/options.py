@@ -24,16 +24,26 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 root = click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The repository; default: the nearest folder upwards with .kubevirt-policy.yaml or .git.",
+    envvar="KUBEVIRT_POLICY_ROOT",
+    show_envvar=True,
+    help="The repository. Default: the nearest folder upwards that has .git or .kubevirt-policy.yaml.",
 )
 clusters = click.option(
     "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again."
 )
 output_format = click.option(
-    "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report."
+    "--output-format",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    envvar="KUBEVIRT_POLICY_OUTPUT_FORMAT",
+    show_default=True,
+    show_envvar=True,
+    help="How to report.",
 )
-strict = click.option("--strict", is_flag=True, help="Exit 1 on warnings as well.")
-quiet = click.option("--quiet", "-q", is_flag=True, help="Only errors.")
+strict = click.option(
+    "--strict", is_flag=True, envvar="KUBEVIRT_POLICY_STRICT", show_envvar=True, help="Exit 1 on warnings as well."
+)
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 allow_empty = click.option(
     "--allow-empty", is_flag=True, help="Go on without any Cluster document: every overlay is then an orphan."
 )

@@ -43,7 +43,7 @@ def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
         line=options.Lines(repository.tree),
         files=files,
         brief=True,
-        summary=_summary(len(outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
+        summary=_summary(len(clusters or outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
     )
     return options.publish(report, given)
 

@@ -1,7 +1,7 @@
 """Reads the files of a work tree, and nothing outside it."""
 
 # A path object for each file would cost more than the system calls on it.
-# ruff: noqa: PTH116, PTH206
+# ruff: noqa: PTH112, PTH116, PTH206
 from __future__ import annotations
 
 import errno
@@ -98,7 +98,7 @@ class DiskTree:
         try:
             self._follow(item.path)
         except TreeError as error:
-            return Entry(item.name, folder=False, problem=str(error))
+            return Entry(item.name, folder=os.path.isdir(item.path), problem=str(error))
         return Entry(item.name, folder=False)
 
     def _follow(self, place: str) -> str:

@@ -240,10 +240,18 @@ def _refuse_odd(path: str, folder: str) -> None:
 
 
 def _refuse_blocked(blocking: tuple[Change, ...]) -> None:
+    newer = [change.path for change in blocking if change.state is State.NEWER]
+    if newer:
+        message = f"a newer version of this tool wrote {_listed(newer)}; install that version and render again"
+        raise CannotWrite(message, blocking=blocking)
     if blocking:
-        names = ", ".join(f"{change.path} ({change.reason or change.state})" for change in blocking[:_SHOWN])
-        more = f" and {len(blocking) - _SHOWN} more" if len(blocking) > _SHOWN else ""
-        raise CannotWrite(f"not ours to replace: {names}{more}; move it away and render again", blocking=blocking)
+        names = _listed([f"{change.path} ({change.reason})" for change in blocking])
+        raise CannotWrite(f"not ours to replace: {names}; move it away and render again", blocking=blocking)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _told(error: OSError, root: Path) -> str:
