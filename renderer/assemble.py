@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from renderer.bases import Base
@@ -13,12 +12,12 @@ from renderer.kinds.base import Site
 from renderer.model import Body, Component, Limit, Origin, Path, Problem, Setting, Via, folded
 from renderer.releases import hyperconverged, kubevirt
 from renderer.releases.hyperconverged import JSONPATCH_ANNOTATION, TUNING_ANNOTATION
+from renderer.values import Value, field
 
 _LIMITS = {f"limits.{component}": component for component in Component}
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Value, frozen=True):
     """A value at a path of the operator object; a last step of `-` appends to a list."""
 
     path: Path
@@ -26,16 +25,14 @@ class Field:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Value, frozen=True):
     """The fields that say what the settings ask for, and what stands in the way."""
 
     fields: list[Field] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Operation:
+class _Operation(Value, frozen=True):
     """One JSON 6902 operation for HyperConverged's annotation, and the setting that needs it."""
 
     path: Path

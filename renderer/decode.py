@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +14,7 @@ from renderer.kinds.base import API_VERSION
 from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
 from renderer.kinds.schema import schema
 from renderer.model import Document, Origin, Path, Problem, Tree, folded
+from renderer.values import Value, field
 
 T = TypeVar("T")
 
@@ -29,16 +29,14 @@ _TYPES = {
 """What a type is called, and how to write one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decoded(Generic[T]):
+class Decoded(Value, Generic[T], frozen=True, eq=False):
     """A typed document and its origin; equal only to itself."""
 
     value: T
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
+class Fleet(Value, frozen=True):
     """All documents of a repository, by kind; `problems` are errors of single documents."""
 
     clusters: list[Decoded[Cluster]] = field(default_factory=list)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from ruamel.yaml.tag import Tag
 from renderer import scalars
 from renderer.model import Body, Document, Finding, Path, Position, Severity
 from renderer.scalars import Kind
+from renderer.values import Value, field
 
 MAX_BYTES = 1 << 20
 """The largest policy file that is read: 1 MiB, some two thousand clusters in one file."""
@@ -53,8 +53,7 @@ class _Composer(CParser):  # type: ignore[misc]
         return _COLLECTION
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Value, frozen=True):
     """What one file holds: its documents, and what is wrong with its text."""
 
     documents: list[Document] = field(default_factory=list)

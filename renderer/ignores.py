@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from renderer import documents
 from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position, Severity
+from renderer.values import Value
 
 MARK = b"kubevirt-policy: ignore"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[ \t]*kubevirt-policy: ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n\r]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignore:
+class _Ignore(Value, frozen=True):
     code: str
     reason: str
     position: Position

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from renderer import emit, header
@@ -14,6 +13,7 @@ from renderer.bases.patching import APPEND
 from renderer.bases.paths import relative
 from renderer.kinds.base import OperatorObject, Site
 from renderer.model import Body, Manifest, Origin, Overlay, Path, Problem, folded
+from renderer.values import Value, field
 
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
@@ -24,8 +24,7 @@ _KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kust
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Value, frozen=True):
     """The overlay of one cluster, and what stands in its way."""
 
     overlay: Overlay

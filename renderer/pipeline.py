@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, spell
@@ -30,10 +29,10 @@ from renderer.model import (
     walk,
 )
 from renderer.selection import Selection, select
+from renderer.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value, frozen=True):
     """Where things are in the repository, and how much findings weigh there."""
 
     policies: str = "policies"
@@ -41,8 +40,7 @@ class Settings:
     severity: Mapping[str, Severity] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Value, frozen=True):
     """The overlay of one cluster, and what `build` must know of it; no site where a version is unknown."""
 
     overlay: Overlay
@@ -50,8 +48,7 @@ class Rendered:
     crds: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Value, frozen=True):
     """The overlays by cluster and all findings, sorted.  The overlays are whole only without errors."""
 
     rendered: dict[str, Rendered]
@@ -130,8 +127,7 @@ def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
         return [(folder, Entry(folder, folder=True, problem=str(error)))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(Value, frozen=True):
     """Clusters that differ in nothing but name and labels: what is rendered for the first holds for all."""
 
     members: list[Decoded[Cluster]]
@@ -182,8 +178,7 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     return Rendered(built.overlay, site, spec.crds), problems
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Value, frozen=True):
     """What all winning policies of a site ask for; `policies` are those that ask for settings, as `Kind/name`."""
 
     settings: list[Setting] = field(default_factory=list)

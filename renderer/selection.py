@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from renderer.decode import Decoded, Fleet
@@ -12,18 +11,17 @@ from renderer.kinds import Policy
 from renderer.kinds.base import ClusterSelector
 from renderer.kinds.fields import shown
 from renderer.model import Origin, Problem
+from renderer.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Value, frozen=True):
     """For each cluster, by name, the policies that apply to it; and what is wrong, with the clusters concerned."""
 
     winners: dict[str, list[Decoded[Policy]]]
     problems: list[tuple[Problem, tuple[str, ...]]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Contest:
+class _Contest(Value, frozen=True):
     """The policies of one kind that select one cluster, in order of name; one of them can win."""
 
     cluster: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import fields
 
 from renderer.model import Component, Limit
 from renderer.sizing import (
@@ -385,7 +386,7 @@ previouses = st.dictionaries(st.sampled_from(Component), limits)
 
 def integers(value: object) -> Iterator[object]:
     """Every number in a result, with `bool` and `None` left out."""
-    if is_dataclass(value):
+    if isinstance(value, Struct):
         for field in fields(value):
             yield from integers(getattr(value, field.name))
     elif isinstance(value, Mapping):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from renderer.bases.values import Refused, Subject
 from renderer.model import Body, Origin
+from renderer.values import Value
 
 _LONGEST = 253  # as long as a Kubernetes name can be
 _QUANTIFIERS = 3  # the work of a backtracking matcher grows with the length to this power
@@ -22,8 +22,7 @@ _SELECTORS = ("labelSelector", "annotationSelector")
 _FIELDS = ("kind", "group", "version", "name", "namespace")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Value, frozen=True):
     """The `target` of a patch: each field given is a regular expression for the whole value."""
 
     fields: Body

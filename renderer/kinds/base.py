@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
@@ -13,6 +12,7 @@ from renderer.model import Component, Limit, Manifest, Origin, Problem, Setting,
 from renderer.releases.hyperconverged import HyperConvergedRelease
 from renderer.releases.kubevirt import Defaults, KubeVirtRelease
 from renderer.sizing import Headroom
+from renderer.values import Value
 
 API_VERSION = "kubevirt-policy.dev/v1alpha1"
 
@@ -80,8 +80,7 @@ class PolicySpec(Strict, frozen=True, kw_only=True):
     ] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorRelease:
+class OperatorRelease(Value, frozen=True):
     """The releases that serve a cluster's operator object at one time; without HyperConverged, KubeVirt alone."""
 
     hyperconverged: HyperConvergedRelease | None
@@ -102,8 +101,7 @@ class OperatorRelease:
         return f"HyperConverged {self.hyperconverged.minor}" if self.hyperconverged else self.kubevirt_name
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorObject:
+class OperatorObject(Value, frozen=True):
     """The HyperConverged or KubeVirt object of a cluster, and how we reach it."""
 
     form: Literal["partial", "component", "overlay", "none"]
@@ -114,8 +112,7 @@ class OperatorObject:
     base: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Value, frozen=True):
     """The spec of the cluster's `ClusterFacts` as the policies need it, and where it stands."""
 
     origin: Origin
@@ -126,8 +123,7 @@ class Facts:
     previous: dict[Component, Limit]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Value, frozen=True):
     """One cluster as policies see it: versions looked up, defaults filled in, measured facts at hand."""
 
     origin: Origin

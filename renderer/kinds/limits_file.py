@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from renderer import documents
 from renderer.kinds.fields import BURST_MAX, BURST_MIN, QPS_MAX, QPS_MIN, Wrong, shown, wrong_burst, wrong_qps
 from renderer.model import Component, Document, Limit, Origin, Problem, Tree, TreeError
+from renderer.values import Value, field
 
 _NUMBERS: dict[str, tuple[int, int, Callable[[int], Wrong]]] = {
     "qps": (QPS_MIN, QPS_MAX, wrong_qps),
@@ -23,8 +23,7 @@ _KEYS = [*_NUMBERS, *(f"{component}.{name}" for component in Component for name 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,11}")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Value, frozen=True):
     """A limit, and the places of its two numbers."""
 
     limit: Limit
@@ -32,8 +31,7 @@ class Asked:
     burst: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsFile:
+class LimitsFile(Value, frozen=True):
     """What the ConfigMap asks for; `shared` tells that one pair stands for all four components."""
 
     limits: dict[Component, Asked] = field(default_factory=dict)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
 from renderer import documents
 from renderer.model import Body, Origin, Tree, TreeError
+from renderer.values import Value, field
 
 _OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 MAX_DEPTH = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+class Manifests(Value, frozen=True):
     """The objects found, each with its place, and what could not be looked into, in words."""
 
     objects: list[tuple[Body, Origin]] = field(default_factory=list)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from renderer.model import TreeError
 from renderer.tree.changes import STAGING, Change, Comparison, State, compare, parents
 from renderer.tree.disk import MAX_DEPTH, DiskTree, explained, load
 from renderer.tree.lock import locked
+from renderer.values import Value
 
 _ODD = frozenset(("", ".", ".."))
 _SHOWN = 5
@@ -64,8 +64,7 @@ def write(
         raise CannotWrite(f"{folder} is left as it was: {_told(error, root)}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Value, frozen=True):
     """The rename that puts one piece of the new state in place, and the one that takes it back; both from, to."""
 
     do: tuple[str, str]
