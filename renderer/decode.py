@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _TYPES = {
     "string": ("a text", "Write a text."),
-    "integer": ("a whole number", "Write a whole number, without quotes."),
+    "integer": ("a whole number", "Write a whole number, without quotes or a decimal point."),
     "number": ("a number", "Write a number, without quotes."),
     "boolean": ("true or false", "Write true or false, without quotes."),
     "object": ("a mapping", "Write a mapping: lines of `key: value`, indented, or {} for none."),
@@ -128,8 +128,25 @@ def mistakes(root: dict[str, Any], origin: Origin) -> list[Problem]:
 
     data = origin.document.data
     errors = jsonschema_rs.validator_for(root).iter_errors(data)
-    problems = dict.fromkeys(problem for error in errors for problem in _explain(root, data, origin, error))
-    return list(problems)
+    problems = dict.fromkeys(
+        problem for error in errors if not _of_fraction(error) for problem in _explain(root, data, origin, error)
+    )
+    refused = {problem.origin.path for problem in problems}
+    return [*problems, *(one for one in _fractions(data, origin) if one.origin.path not in refused)]
+
+
+def _of_fraction(error: Any) -> bool:
+    """Whether it is about the size of a fraction, which is refused for its type."""
+    return isinstance(error.instance, float) and error.schema_path[-1] in ("minimum", "maximum")
+
+
+def _fractions(value: Any, at: Origin) -> Iterator[Problem]:
+    """A schema takes 200.0 for a whole number; the models do not."""
+    if isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _fractions(item, at.below(step))
+    elif isinstance(value, float):
+        yield Problem("policy/type", at, *_wrong_type(folded(at.path), value, "integer"))
 
 
 def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: Any) -> Iterator[Problem]:
