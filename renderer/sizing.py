@@ -251,6 +251,11 @@ def decide(need: int, previous: int | None, *, bounds: Bounds, tolerated: Bounds
     return previous, Step.KEEP
 
 
+def highest(component: Component) -> int:
+    """The most QPS that one process of a component is ever given, whatever the headroom."""
+    return _RANGES[component].most
+
+
 def ceil_grid(qps: int) -> int:
     """The lowest grid value that is not below `qps`."""
     scale = 1

@@ -96,6 +96,12 @@ class OperatorRelease(Value, frozen=True):
         return f"KubeVirt {self.kubevirt.minor}"
 
     @property
+    def defaults_name(self) -> str:
+        """KubeVirt's release as far as it decides the defaults: with the patch where they changed within the minor."""
+        patched = len(self.kubevirt.defaults) > 1 and self.kubevirt_patch is not None
+        return f"{self.kubevirt_name}.{self.kubevirt_patch}" if patched else self.kubevirt_name
+
+    @property
     def name(self) -> str:
         """The product whose object is rendered, and its release."""
         return f"HyperConverged {self.hyperconverged.minor}" if self.hyperconverged else self.kubevirt_name

@@ -115,13 +115,15 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
         asked = yield from self._asked(at, site)
         for component, limit in asked.items():
             yield self._setting(f"limits.{component}", limit.limit, limit.qps)
-        yield from rate_limit_advice.judge(asked, site)
+        yield from rate_limit_advice.judge(asked, site, self.spec.adaptive.guard if self.spec.adaptive else None)
         if self.spec.profile == "highBurst":
             yield from rate_limit_advice.without_high_burst(HIGH_BURST, site, at.below("profile"))
         if self.spec.virt_api is not None and self.spec.virt_api.replicas != "auto":
             place = at.below("virtApi", "replicas")
-            yield from _check_replicas(site, place)
-            yield self._setting("virtApi.replicas", self.spec.virt_api.replicas, place)
+            refused = list(_check_replicas(site, place))
+            yield from refused
+            if not refused:
+                yield self._setting("virtApi.replicas", self.spec.virt_api.replicas, place)
 
     def _setting(self, field: str, value: Any, origin: Origin) -> Setting:
         acknowledged = "replaces-annotation" in self.spec.acknowledge
