@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
 from renderer import documents
+from renderer.bases.values import pinned
 from renderer.kinds.fields import BURST_MAX, BURST_MIN, QPS_MAX, QPS_MIN, Wrong, shown, wrong_burst, wrong_qps
 from renderer.model import Component, Document, Limit, Origin, Problem, Tree, TreeError
 from renderer.values import Value, field
@@ -48,16 +49,16 @@ def read(tree: Tree, path: str, reference: Origin) -> LimitsFile:
         return LimitsFile(problems=[Problem("rate-limit/config-map", reference, f"{path}: {error}", help)])
     if found.findings:
         first = found.findings[0]
-        message = f"{path}:{first.position.line}:{first.position.column}: {first.message}"
-        return LimitsFile(problems=[Problem("rate-limit/config-map", reference, message, first.help)])
+        return LimitsFile(
+            problems=[Problem("rate-limit/config-map", pinned(first.position), first.message, first.help)]
+        )
     maps = [
         item for item in found.documents if (item.data.get("apiVersion"), item.data.get("kind")) == ("v1", "ConfigMap")
     ]
     if len(maps) != 1:
-        message = f"{path} holds {len(maps)} ConfigMaps, not one"
-        return LimitsFile(
-            problems=[Problem("rate-limit/config-map", reference, message, "Keep the limits in a file of their own.")]
-        )
+        message = f"{path} holds {len(maps) or 'no'} ConfigMap{'s, not one' if maps else ''}"
+        help = "Keep the limits in a file of their own." if maps else "Give the path of the ConfigMap manifest."
+        return LimitsFile(problems=[Problem("rate-limit/config-map", reference, message, help)])
     return _limits(maps[0])
 
 
@@ -111,9 +112,9 @@ def _halves(data: dict[str, object], at: Origin) -> Iterator[Problem]:
         here = [name for name in _NUMBERS if f"{prefix}{name}" in data]
         if len(here) == 1:
             missing = next(f"{prefix}{name}" for name in _NUMBERS if name not in here)
-            yield Problem(
-                "policy/missing-key", at, f"{missing} is missing", f'Add {missing}: "…" beside {prefix}{here[0]}.'
-            )
+            other = f"{prefix}{here[0]}"
+            place = Origin(at.document, (*at.path, other), key=True)
+            yield Problem("policy/missing-key", place, f"{missing} is missing", f'Add {missing}: "…" beside {other}.')
 
 
 def _number(key: str, value: object, at: Origin) -> int | Problem:

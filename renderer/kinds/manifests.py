@@ -26,7 +26,7 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     """Every object in the files that match.  `*` and `?` match within one name, `**` any number of folders."""
     found, seen = Manifests(), set[str]()
     for pattern in patterns:
-        matches = list(_match(tree, "", pattern.split("/"), found.opaque))
+        matches = sorted(_match(tree, "", pattern.split("/"), found.opaque))
         if not matches:
             found.opaque.append(f"{pattern} matches no file")
         for path in matches:
