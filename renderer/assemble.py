@@ -143,6 +143,8 @@ def _spell_hyperconverged(settings: Sequence[Setting], site: Site, base: Base | 
         elif setting.field not in _LIMITS or tuning is None:
             operations.extend(_operations(setting, site))
     operations.sort(key=lambda operation: operation.where)
+    if base is not None:
+        out.problems.extend(_hidden_replicas(settings, base))
     out.problems.extend(_tuning_conflicts(tuning, limits, base))
     if operations:
         merged = _merged(operations, base)
@@ -208,6 +210,17 @@ def _tuning_conflicts(
                 f"{_annotation_place(base)} changes {where} beside the tuning policy: the one would undo the other"
             )
             yield Problem("base/conflict", tuning.origin, message, "Remove that operation from the base.")
+
+
+def _hidden_replicas(settings: Sequence[Setting], base: Base) -> Iterator[Problem]:
+    """spec.infra.replicas, which HyperConverged can only get from its JSON patch annotation, wins over ours."""
+    for setting in settings:
+        for operation in _existing(base)[0] if setting.field == "virtApi.replicas" else ():
+            where, value = str(operation.get("path")), operation.get("value")
+            within = where == "/spec/infra" and isinstance(value, dict) and "replicas" in value
+            if within or where == "/spec/infra/replicas":
+                message = f"{_annotation_place(base)} sets {where}, and its replicas win over virt-api's own number"
+                yield Problem("base/conflict", setting.origin, message, "Remove one of the two.")
 
 
 def _merged(operations: Sequence[_Operation], base: Base | None) -> Spelling:

@@ -12,6 +12,7 @@ from renderer.decode import Decoded, Fleet, decode
 from renderer.findings import SEVERITIES
 from renderer.kinds import Cluster, Policy
 from renderer.kinds.base import Facts, Site
+from renderer.kinds.fields import leaves_repository
 from renderer.kinds.site import resolve
 from renderer.model import (
     Document,
@@ -167,7 +168,8 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     base = _base(site, bases, folder, problems)
     fields = Spelling()
     if site.operator.form == "none":
-        problems.extend(_never_rendered(setting) for setting in wanted.settings)
+        firsts = {setting.origin.document: setting for setting in reversed(wanted.settings)}
+        problems.extend(_never_rendered(setting) for setting in firsts.values())
     elif base is not None or site.operator.base is None:
         fields = spell(wanted.settings, site, base)
     problems.extend(fields.problems)
@@ -204,6 +206,8 @@ def _apply(policies: Sequence[Decoded[Policy]], site: Site, problems: list[Probl
 def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -> Base | None:
     operator = site.operator
     if operator.base is None or operator.form not in ("component", "overlay"):
+        return None
+    if leaves_repository(operator.base):  # the Cluster document's own check says so
         return None
     wanted = Wanted(operator.api_version, operator.kind, operator.name, operator.namespace)
     found = bases.read(operator.base, wanted, f"{folder}/operator" if operator.form == "component" else None)
