@@ -25,6 +25,20 @@ MAX_FOREIGN_BYTES = 4 << 20
 MAX_DEPTH = 32
 MAX_NODES = 20_000
 
+
+class Limits(Value, frozen=True):
+    """How much of one file is read: bytes, levels of nesting, and fields once aliases are expanded."""
+
+    size: int
+    depth: int
+    nodes: int
+
+
+_POLICY = Limits(MAX_BYTES, MAX_DEPTH, MAX_NODES)
+FOREIGN = Limits(MAX_FOREIGN_BYTES, MAX_DEPTH, 50 * MAX_NODES)
+GENERATED = Limits(16 << 20, 128, 200 * MAX_NODES)
+"""For what programs write: exported CustomResourceDefinitions, and what kustomize builds."""
+
 _CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 _STRING_TAG = "tag:yaml.org,2002:str"
 # One shared tag for each kind: comparing it by identity is what makes reading a large fleet quick.
@@ -62,21 +76,21 @@ class Read(Value, frozen=True):
 
 def read(file: str, data: bytes) -> Read:
     """The documents of a policy file.  Strict: what two YAML readers could take differently is a finding."""
-    return _read(file, data, limit=MAX_BYTES, strict=True)
+    return _read(file, data, limits=_POLICY, strict=True)
 
 
-def read_foreign(file: str, data: bytes) -> Read:
+def read_foreign(file: str, data: bytes, limits: Limits = FOREIGN) -> Read:
     """The documents of a manifest that somebody else owns: read as kustomize would, without our rules."""
-    return _read(file, data, limit=MAX_FOREIGN_BYTES, strict=False)
+    return _read(file, data, limits=limits, strict=False)
 
 
-def _read(file: str, data: bytes, *, limit: int, strict: bool) -> Read:
+def _read(file: str, data: bytes, *, limits: Limits, strict: bool) -> Read:
     out = Read()
     try:
-        text = _decode(file, data, limit)
-        source = _Source(file, text)
+        text = _decode(file, data, limits.size)
+        source = _Source(file, text, limits.depth)
         for index, node in enumerate(source.compose()):
-            builder = _Builder(file, strict=strict)
+            builder = _Builder(file, strict=strict, limits=limits)
             plain = builder.build(node)
             out.findings.extend(builder.findings)
             if isinstance(plain, dict):
@@ -137,9 +151,10 @@ def _decode(file: str, data: bytes, limit: int) -> str:
 class _Source:
     """The text of one file.  Positions are needed only for findings, so nodes are composed again for them."""
 
-    def __init__(self, file: str, text: str) -> None:
+    def __init__(self, file: str, text: str, depth: int = MAX_DEPTH) -> None:
         self.file = file
         self.text = text
+        self.depth = depth
 
     @cached_property
     def nodes(self) -> list[Node]:
@@ -147,7 +162,7 @@ class _Source:
 
     def compose(self) -> Iterator[Node]:
         """The root nodes, one for each document that is not empty.  Raises `_Refused`."""
-        _refuse_deep(self.file, self.text)
+        _refuse_deep(self.file, self.text, self.depth)
         try:
             parser = _Composer(self.text)
             while parser.check_node():
@@ -200,7 +215,7 @@ def _position(file: str, node: Node) -> Position:
 _COMPACT = re.compile(r"(?:[-?:][ \t]+){32}")
 
 
-def _refuse_deep(file: str, text: str) -> None:
+def _refuse_deep(file: str, text: str, limit: int) -> None:
     if text.count("[") + text.count("{") <= 500 and not _COMPACT.search(text):
         return
     depth = 0
@@ -209,15 +224,15 @@ def _refuse_deep(file: str, text: str) -> None:
         while (event := events.get_event()) is not None:
             name = type(event).__name__
             depth += name.endswith("StartEvent") - name.endswith("EndEvent")
-            if depth > MAX_DEPTH + 2:  # the stream and the document count as well
+            if depth > limit + 2:  # the stream and the document count as well
                 start = event.start_mark
-                raise _too_deep(Position(file, start.line + 1, start.column + 1))
+                raise _too_deep(Position(file, start.line + 1, start.column + 1), limit)
     except YAMLError as error:
         raise _refusal(file, error, text) from None
 
 
-def _too_deep(position: Position) -> _Refused:
-    return _Refused("policy/limit", position, f"nested more than {MAX_DEPTH} levels deep", "Flatten the document.")
+def _too_deep(position: Position, limit: int) -> _Refused:
+    return _Refused("policy/limit", position, f"nested more than {limit} levels deep", "Flatten the document.")
 
 
 def _refusal(file: str, error: Exception, text: str) -> _Refused:
@@ -279,20 +294,21 @@ def _not_a_mapping(file: str, node: Node, plain: object) -> Finding:
 class _Builder:
     """Nodes to plain data, gathering what readers could take differently."""
 
-    def __init__(self, file: str, *, strict: bool) -> None:
+    def __init__(self, file: str, *, strict: bool, limits: Limits) -> None:
         self.file = file
         self.strict = strict
         self.findings: list[Finding] = []
-        self._left = MAX_NODES if strict else 50 * MAX_NODES
+        self._limits = limits
+        self._left = limits.nodes
 
     def build(self, node: Node, depth: int = 1) -> Any:
         if node.__class__ is ScalarNode:
             return self._scalar(node)
-        if depth > MAX_DEPTH:  # an alias to its own parent ends here as well
-            raise _too_deep(_position(self.file, node))
+        if depth > self._limits.depth:  # an alias to its own parent ends here as well
+            raise _too_deep(_position(self.file, node), self._limits.depth)
         self._left -= len(node.value) + 1
         if self._left < 0:
-            message = f"the document has more than {MAX_NODES} fields once its aliases are expanded"
+            message = f"the document has more than {self._limits.nodes} fields once its aliases are expanded"
             raise _Refused("policy/limit", _position(self.file, node), message, "Split it, or use fewer aliases.")
         if node.ctag is not _COLLECTION:
             self._check_tag(node)

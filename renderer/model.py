@@ -168,10 +168,13 @@ class Manifest(Value, frozen=True):
 
 
 class Overlay(Value, frozen=True):
-    """The files of one cluster, relative to its folder, and the fields each operator patch may change."""
+    """The files of one cluster, relative to its folder, and the fields that the operator object gets, with values.
+
+    A path whose last step is `-` appends to that list.  Nothing else of the object may change.
+    """
 
     files: Mapping[str, str]
-    intent: tuple[Path, ...] = ()
+    intent: tuple[tuple[Path, Any], ...] = ()
 
 
 def folded(path: Path) -> str:

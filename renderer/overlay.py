@@ -45,10 +45,10 @@ def build(
     """
     problems: list[Problem] = []
     bodies: dict[str, tuple[Body | list[Any], set[str]]] = {}
-    intent: tuple[Path, ...] = ()
+    intent: tuple[tuple[Path, Any], ...] = ()
     if site.operator.form != "none":
         protected = [*fields, *_protection(site, base, problems)]
-        intent = tuple(one.path for one in protected)
+        intent = tuple((one.path, one.value) for one in protected)
         bodies |= _operator(folder, site, base, protected, set(policies), problems)
     for manifest in manifests:
         bodies[f"{manifest.folder}/{manifest.name}.yaml"] = (manifest.body, {manifest.policy})

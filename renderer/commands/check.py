@@ -42,15 +42,16 @@ def command(given: options.Shared) -> int:
         except TreeError as error:
             raise CannotRun(f"{outcome.folder} cannot be compared: {error}") from None
     report = Report(
-        findings=[*outcome.findings, *_findings(found)],
+        findings=[*outcome.findings, *findings(found)],
         line=options.Lines(repository.tree),
-        files=[FileChange(change.path, str(change.state), _difference(change)) for change in found.changes],
+        files=changed(found),
         summary=_summary(len(outcome.rendered), found) if not outcome.failed else _NOT_COMPARED,
     )
     return options.publish(report, given)
 
 
-def _findings(found: Comparison) -> Iterator[Finding]:
+def findings(found: Comparison) -> Iterator[Finding]:
+    """What a comparison says of the overlays."""
     for change in found.changes:
         code, message, help = _words(change)
         yield Finding(code, SEVERITIES[code], Position(change.path, _first_difference(change)), message, help)
@@ -59,6 +60,11 @@ def _findings(found: Comparison) -> Iterator[Finding]:
         message = f"{count} rendered file{'s have' if count > 1 else ' has'} CRLF line ends in the work tree"
         help = "Compared as LF. Add `overlays/** text eol=lf` to .gitattributes to keep them as rendered."
         yield Finding("overlay/line-ends", SEVERITIES["overlay/line-ends"], Position(found.crlf[0]), message, help)
+
+
+def changed(found: Comparison) -> list[FileChange]:
+    """The files that a comparison names, with their differences."""
+    return [FileChange(change.path, str(change.state), _difference(change)) for change in found.changes]
 
 
 def _words(change: Change) -> tuple[str, str, str]:
