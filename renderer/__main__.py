@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import sys
-import tempfile
-import traceback
 from pathlib import Path
 
 import click
@@ -49,6 +47,9 @@ def run(arguments: list[str]) -> int:
 
 
 def _bug(arguments: list[str]) -> int:
+    import tempfile  # a tenth of what --help takes
+    import traceback
+
     text = f"kubevirt-policy {' '.join(arguments)}\nPython {sys.version}\n\n{traceback.format_exc()}"
     with tempfile.NamedTemporaryFile("w", prefix="kubevirt-policy-bug-", suffix=".txt", delete=False) as file:
         file.write(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from renderer.model import Tree, TreeError
 from renderer.pipeline import Outcome, Settings
 from renderer.report import FORMATS, Report
 from renderer.tree import DiskTree
+from renderer.values import Value, replace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -50,8 +50,7 @@ allow_empty = click.option(
 debug = click.option("--debug", is_flag=True, help="Show the traceback of a bug.")
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Value, frozen=True):
     """The values of the options of every command that reads the policies."""
 
     root: Path | None
@@ -67,7 +66,7 @@ def shared(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def run(**own: Any) -> int:
         own.pop("debug")  # read where a bug is caught
-        given = Shared(**{field.name: own.pop(field.name) for field in fields(Shared)})
+        given = Shared(**{name: own.pop(name) for name in Shared.__struct_fields__})
         return command(given, **own)
 
     for decorate in (debug, quiet, strict, output_format, allow_empty, root):
@@ -75,8 +74,7 @@ def shared(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value, frozen=True):
     """A work tree and its settings."""
 
     path: Path

@@ -84,12 +84,13 @@ def _change(change: FileChange, report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
+    counts = report.counts
     counted = [
-        f"{report.counts[severity]} {severity}{'s' if report.counts[severity] > 1 else ''}"
+        f"{counts[severity]} {severity}{'s' if counts[severity] > 1 else ''}"
         for severity in Severity
-        if report.counts[severity]
+        if counts[severity]
     ]
-    more = " (check shows the notes)" if report.brief and report.counts[Severity.NOTE] else ""
+    more = " (check shows the notes)" if report.brief and counts[Severity.NOTE] else ""
     return ". ".join(filter(None, (", ".join(counted) + more, report.summary)))
 
 
