@@ -71,7 +71,7 @@ def _compiled(pattern: str, origin: Origin) -> re.Pattern[str]:
     short = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
     message = f"the pattern {short} is not tried: only plain ones are, without repeated groups, repeats in braces"
     message += f", look-around or more than {_QUANTIFIERS} repeats"
-    refused = Refused(message, "Write the name itself, or a pattern such as kubevirt-.*", origin)
+    refused = Refused(message, "Write the name itself, or a plain pattern: kubevirt-.* is one.", origin)
     quantifiers = re.sub(rf"{_CLASS}|\\.", "", pattern).count
     if len(pattern) > _LONGEST or not _HARMLESS.fullmatch(pattern):
         raise refused
