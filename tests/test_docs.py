@@ -241,7 +241,7 @@ def test_readme_tells_what_the_release_tables_say() -> None:
 
 def row(release: hyperconverged.HyperConvergedRelease) -> str:
     inside = kubevirt.RELEASES[release.kubevirt]
-    downstream = f"4.{int(release.minor.partition('.')[2]) + 4}"
+    downstream = hyperconverged.downstream(release.minor)
     version = " of API version v1" if release.default_api_version.endswith("/v1") else ""
     limits = f"field and annotation{version}" if release.tuning_policy else "JSON patch"
     replicas = "JSON patch" if inside.replicas_patch else "refused"

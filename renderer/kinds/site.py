@@ -51,7 +51,9 @@ def _assumed(version: Version, upstream: Version) -> tuple[str, str]:
 
 def _known(product: str, table: Mapping[str, Any]) -> str:
     names = list(table)
-    also = ", or 4.N for OpenShift Virtualization 4.12 to 4.23" if product == "HyperConverged" else ""
+    also = ""
+    if product == "HyperConverged":
+        also = f", or 4.N for OpenShift Virtualization {' to '.join(map(hyperconverged.downstream, (names[0], names[-1])))}"
     return (
         f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
     )

@@ -83,3 +83,8 @@ def upstream(version: Version) -> Version:
     pairs follow the same step.
     """
     return Version(1, version.minor - 4) if version.major == 4 else version
+
+
+def downstream(minor: str) -> str:
+    """OpenShift Virtualization's number of a HyperConverged minor release."""
+    return f"4.{int(minor.partition('.')[2]) + 4}"
