@@ -53,7 +53,8 @@ def _known(product: str, table: Mapping[str, Any]) -> str:
     names = list(table)
     also = ""
     if product == "HyperConverged":
-        also = f", or 4.N for OpenShift Virtualization {' to '.join(map(hyperconverged.downstream, (names[0], names[-1])))}"
+        oldest, newest = hyperconverged.downstream(names[0]), hyperconverged.downstream(names[-1])
+        also = f", or 4.N for OpenShift Virtualization {oldest} to {newest}"
     return (
         f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
     )
