@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -158,7 +159,10 @@ class _Source:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        return list(self.compose())
+        found: list[Node] = []
+        with suppress(_Refused):  # what is wrong further down was said on reading
+            found.extend(self.compose())
+        return found
 
     def compose(self) -> Iterator[Node]:
         """The root nodes, one for each document that is not empty.  Raises `_Refused`."""
@@ -280,6 +284,8 @@ def _syntax_help(problem: str) -> str:
         return "Check the indentation, and quote a text that contains ': '."
     if "undefined alias" in problem:
         return "An alias can only name an anchor of the same document, further up."
+    if "did not find expected ','" in problem or "unexpected end of stream" in problem:
+        return "Close the bracket or the quotes that are open here, with a comma between items."
     return "Check the indentation and the quotes at this place."
 
 

@@ -118,7 +118,10 @@ class Lines:
 
 def open_repository(given: Path | None) -> Repository:
     """The repository that `--root` or the working directory names.  Raises `CannotRun`."""
-    path = (given or config.find_root(Path.cwd())).resolve()
+    try:
+        path = (given or config.find_root(Path.cwd())).resolve()
+    except FileNotFoundError:
+        raise CannotRun("the folder that this was started in is gone.") from None
     tree = DiskTree(path)
     try:
         return Repository(path, tree, config.load(tree))

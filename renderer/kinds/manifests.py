@@ -26,7 +26,7 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     """Every object in the files that match.  `*` and `?` match within one name, `**` any number of folders."""
     found, seen = Manifests(), set[str]()
     for pattern in patterns:
-        matches = sorted(_match(tree, "", pattern.split("/"), found.opaque))
+        matches = sorted(_match(tree, "", pattern.split("/"), {0}, found.opaque))
         if not matches:
             found.opaque.append(f"{pattern} matches no file")
         for path in matches:
@@ -36,20 +36,25 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     return found
 
 
-def _match(tree: Tree, folder: str, steps: list[str], opaque: list[str], depth: int = 0) -> Iterator[str]:
-    step, rest = steps[0], steps[1:]
-    if step == "**" and rest:
-        yield from _match(tree, folder, rest, opaque, depth)
+def _match(tree: Tree, folder: str, steps: list[str], at: set[int], opaque: list[str], depth: int = 0) -> Iterator[str]:
+    """The matches below a folder that is reached at the steps `at`: all at once, so that no folder is walked twice."""
+    last = len(steps) - 1
+    for index, step in enumerate(steps[:last]):
+        if index in at and step == "**":  # which also matches no folder at all
+            at = at | {index + 1}
     for entry in tree.list(folder):
         path = f"{folder}/{entry.name}" if folder else entry.name
-        wanted = step == "**" or fnmatchcase(entry.name, step)
-        if not wanted or entry.name == ".git":
+        matched = {index for index in at if steps[index] == "**" or fnmatchcase(entry.name, steps[index])}
+        onward = {index if steps[index] == "**" else index + 1 for index in matched} - {last + 1}
+        if not matched or entry.name == ".git":
             continue
         if entry.problem:
             opaque.append(f"{path}: {entry.problem}")
-        elif entry.folder and depth < MAX_DEPTH and (step == "**" or rest):
-            yield from _match(tree, path, steps if step == "**" else rest, opaque, depth + 1)
-        elif not entry.folder and not rest:
+        elif entry.folder and onward and depth >= MAX_DEPTH:
+            opaque.append(f"{path}: folders are nested more than {MAX_DEPTH} deep")
+        elif entry.folder and onward:
+            yield from _match(tree, path, steps, onward, opaque, depth + 1)
+        elif not entry.folder and last in matched:
             yield path
 
 
