@@ -234,11 +234,16 @@ def _adaptive(adaptive: Adaptive, at: Origin, site: Site) -> Generator[Request, 
 
 
 def _check_replicas(site: Site, at: Origin) -> Iterator[Problem]:
+    help = "Write replicas: auto there: KubeVirt scales virt-api with the nodes by itself."
+    if site.topology == "single-node" and site.releases[0].hyperconverged:
+        # v1.18.1 controllers/handlers/kubevirt.go:896
+        message = "HyperConverged sets spec.infra.replicas to 1 on a single node, which wins over virt-api's own number"
+        yield Problem("release/unsupported", at, message, help)
     for release in site.releases:
         if not release.kubevirt.replicas_patch:
             yield Problem(
                 "release/unsupported",
                 at,
                 f"{release.kubevirt_name} overwrites the number of virt-api replicas; KubeVirt 1.1 and newer keep it",
-                "Write replicas: auto there: KubeVirt scales virt-api with the nodes by itself.",
+                help,
             )
