@@ -274,6 +274,7 @@ def test_example_policy_fits_its_schema(path: Path) -> None:
     found = re.match(r"# yaml-language-server: \$schema=(\S+)\n", path.read_text())
     assert found, "the first line names no schema"
     rules: dict[str, Any] = json.loads((path.parent / found[1]).read_text())
+    jsonschema.Draft202012Validator.check_schema(rules)
     for document in yaml.safe_load_all(path.read_text()):
         assert document["kind"] == Path(found[1]).stem
         jsonschema.Draft202012Validator(rules).validate(document)
