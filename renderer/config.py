@@ -15,7 +15,6 @@ from renderer import __version__, documents
 from renderer.decode import has_null, mistakes
 from renderer.findings import SEVERITIES
 from renderer.kinds.fields import Strict, leaves_repository, normal, shown
-from renderer.kinds.schema import schema_of
 from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, TreeError
 from renderer.pipeline import Settings
 
@@ -77,7 +76,7 @@ def _config(origin: Origin) -> Config:
     if not has_null(data):
         with suppress(msgspec.ValidationError):
             return msgspec.convert(data, Config)
-    raise _error(mistakes(schema_of(Config), origin))
+    raise _error(mistakes(Config, origin))
 
 
 def _error(problems: list[Problem]) -> ConfigError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from renderer.kinds import KINDS, Cluster, ClusterFacts, Policy
 from renderer.kinds.base import API_VERSION
 from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
-from renderer.kinds.schema import schema
+from renderer.kinds.schema import schema_of
 from renderer.model import Document, Origin, Path, Problem, Tree, folded
 from renderer.values import Value, field
 
@@ -55,13 +56,13 @@ def decode(documents: Iterable[Document], tree: Tree) -> Fleet:
             fleet.problems.extend(_foreign(document.data, origin))
             continue
         if has_null(document.data):  # to the models None is a key that was left out
-            fleet.problems.extend(mistakes(schema(kind), origin))
+            fleet.problems.extend(mistakes(KINDS[kind], origin))
             continue
         try:
             value = msgspec.convert(document.data, KINDS[kind])
         except msgspec.ValidationError as error:
             other = Problem("policy/value", origin, str(error), "Compare it with the kind's JSON Schema.")
-            fleet.problems.extend(mistakes(schema(kind), origin) or [other])
+            fleet.problems.extend(mistakes(KINDS[kind], origin) or [other])
             continue
         fleet.problems.extend(value.check(origin, tree))
         _sort(fleet, value, origin)
@@ -122,12 +123,20 @@ def has_null(data: Any) -> bool:
     return any(map(has_null, data))
 
 
-def mistakes(root: dict[str, Any], origin: Origin) -> list[Problem]:
-    """Every error of one document by the schema `root`."""
+@cache
+def _rules(model: type[msgspec.Struct]) -> tuple[dict[str, Any], Any]:
+    """The schema of a model and what holds a document against it: made once for all documents with errors."""
     import jsonschema_rs  # late: a fleet without errors never pays for it
 
+    root = schema_of(model)
+    return root, jsonschema_rs.validator_for(root)
+
+
+def mistakes(model: type[msgspec.Struct], origin: Origin) -> list[Problem]:
+    """Every error of one document by the schema of its model."""
+    root, validator = _rules(model)
     data = origin.document.data
-    errors = jsonschema_rs.validator_for(root).iter_errors(data)
+    errors = validator.iter_errors(data)
     problems = dict.fromkeys(
         problem for error in errors if not _of_fraction(error) for problem in _explain(root, data, origin, error)
     )

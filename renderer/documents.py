@@ -200,7 +200,7 @@ class _Marks:
 def _child(node: Node, step: str | int) -> tuple[Node | None, Node | None]:
     if isinstance(node, SequenceNode) and isinstance(step, int) and 0 <= step < len(node.value):
         item = node.value[step]
-        return (item if isinstance(item, ScalarNode) else None), item
+        return (item.value[0][0] if isinstance(item, MappingNode) and item.value else item), item
     if isinstance(node, MappingNode):
         for name, item in node.value:
             if isinstance(name, ScalarNode) and name.value == step:
@@ -214,13 +214,15 @@ def _position(file: str, node: Node) -> Position:
     return Position(file, start.line + 1, start.column + 1, max(length, 1))
 
 
-# libyaml's composer recurses in C, where a hundred thousand brackets end the process: no composing
-# before a cheap bound holds, or libyaml's own events have shown that the nesting is harmless.
+# libyaml's composer recurses in C, where a hundred thousand brackets end the process: no composing before
+# a cheap bound holds for each document, or libyaml's own events have shown that the nesting is harmless.
+_DOCUMENT = re.compile(r"^---(?=[ \t\r\n])", re.MULTILINE)
+_BRACKETS = 500
 _COMPACT = re.compile(r"(?:[-?:][ \t]+){32}")
 
 
 def _refuse_deep(file: str, text: str, limit: int) -> None:
-    if text.count("[") + text.count("{") <= 500 and not _COMPACT.search(text):
+    if all(map(_few_brackets, _DOCUMENT.split(text))) and not _COMPACT.search(text):
         return
     depth = 0
     try:
@@ -233,6 +235,10 @@ def _refuse_deep(file: str, text: str, limit: int) -> None:
                 raise _too_deep(Position(file, start.line + 1, start.column + 1), limit)
     except YAMLError as error:
         raise _refusal(file, error, text) from None
+
+
+def _few_brackets(text: str) -> bool:
+    return text.count("[") + text.count("{") <= _BRACKETS
 
 
 def _too_deep(position: Position, limit: int) -> _Refused:

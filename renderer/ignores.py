@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from operator import itemgetter
 
 from renderer import documents
 from renderer.findings import SEVERITIES
@@ -35,13 +38,16 @@ def apply(findings: Iterable[Finding], texts: Mapping[str, str]) -> list[Finding
 
     `texts` are the files that may hold such comments.  Errors cannot be ignored.
     """
-    kept = list(findings)
+    by_file: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_file[finding.position.file].append(finding)
     for file, text in texts.items():
         for ignore in _ignores(file, text):
+            kept = by_file[file]
             left = [finding for finding in kept if not ignore.covers(finding)]
             problems = list(_problems(ignore, kept, used=len(left) < len(kept)))
-            kept = [*(left if not problems else kept), *problems]
-    return kept
+            by_file[file] = [*(left if not problems else kept), *problems]
+    return [finding for kept in by_file.values() for finding in kept]
 
 
 def _ignores(file: str, text: str) -> Iterator[_Ignore]:
@@ -49,7 +55,9 @@ def _ignores(file: str, text: str) -> Iterator[_Ignore]:
     inside = documents.scalar_lines(file, text)
     for number, line in enumerate(text.splitlines(), start=1):
         for found in _COMMENT.finditer(line):
-            if not any(start <= (number, found.start() + 1) < end for start, end in inside):
+            place = number, found.start() + 1
+            before = bisect_right(inside, place, key=itemgetter(0))
+            if before == 0 or place >= inside[before - 1][1]:
                 position = Position(file, number, found.start() + 1, len(found.group().rstrip()))
                 yield _Ignore((found[1] or "").strip(), found[2].strip(), position)
 

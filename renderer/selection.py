@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
 from renderer.decode import Decoded, Fleet
@@ -12,6 +12,8 @@ from renderer.kinds.base import ClusterSelector
 from renderer.kinds.fields import shown
 from renderer.model import Origin, Problem
 from renderer.values import Value, field
+
+_COMPARISONS = 50_000  # of two names each: a second or two
 
 
 class Selection(Value, frozen=True):
@@ -36,7 +38,7 @@ class _Contest(Value, frozen=True):
 
 def select(fleet: Fleet) -> Selection:
     """The winners of each cluster, in order of kind and name."""
-    names = [item.value.metadata.name for item in fleet.clusters]
+    names = dict.fromkeys(item.value.metadata.name for item in fleet.clusters)
     out = Selection({name: [] for name in names}, [(problem, ()) for problem in _unknown_facts(fleet, names)])
     contests: dict[tuple[str, str], list[Decoded[Policy]]] = defaultdict(list)
     for policy in sorted(fleet.policies, key=lambda policy: (_kind(policy), policy.value.metadata.name)):
@@ -61,16 +63,22 @@ def _kind(policy: Decoded[Policy]) -> str:
 
 def _selected(policy: Decoded[Policy], fleet: Fleet) -> list[str]:
     selector = policy.value.spec.clusters
-    metadata = (item.value.metadata for item in fleet.clusters)
-    return [one.name for one in metadata if selector.matches(one.name, one.labels)]
+    metadata = [item.value.metadata for item in fleet.clusters]
+    if selector.names is not None:
+        names = set(selector.names)
+        metadata = [one for one in metadata if one.name in names]
+    return [one.name for one in metadata if selector.matches(one.labels)]
 
 
-def _check_selector(policy: Decoded[Policy], names: Sequence[str], selected: Sequence[str]) -> Iterator[Problem]:
+def _check_selector(policy: Decoded[Policy], names: Collection[str], selected: Sequence[str]) -> Iterator[Problem]:
     selector, at = policy.value.spec.clusters, policy.origin.below("spec", "clusters")
     unknown = [(index, name) for index, name in enumerate(selector.names or ()) if name not in names]
     for index, name in unknown:
         yield Problem(
-            "select/unknown-name", at.below("names", index), f"no cluster is called {shown(name)}", _near(name, names)
+            "select/unknown-name",
+            at.below("names", index),
+            f"no cluster is called {shown(name)}",
+            _near(name, names, of=len(unknown)),
         )
     broken = list(_broken(selector, at))
     yield from broken
@@ -88,17 +96,17 @@ def _broken(selector: ClusterSelector, at: Origin) -> Iterator[Problem]:
             yield Problem("policy/value", at.below("matchExpressions", index), message, help)
 
 
-def _unknown_facts(fleet: Fleet, names: Sequence[str]) -> Iterator[Problem]:
-    known = set(names)
-    for item in fleet.facts:
-        name = item.value.metadata.name
-        if name not in known:
-            place = item.origin.below("metadata", "name")
-            yield Problem("select/unknown-name", place, f"no cluster is called {shown(name)}", _near(name, names))
+def _unknown_facts(fleet: Fleet, names: Collection[str]) -> Iterator[Problem]:
+    unknown = [item for item in fleet.facts if item.value.metadata.name not in names]
+    for item in unknown:
+        name, place = item.value.metadata.name, item.origin.below("metadata", "name")
+        help = _near(name, names, of=len(unknown))
+        yield Problem("select/unknown-name", place, f"no cluster is called {shown(name)}", help)
 
 
-def _near(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, 1)
+def _near(name: str, known: Collection[str], *, of: int) -> str:
+    """What to do about one `of` so many unknown names; comparing many with many would take minutes."""
+    near = get_close_matches(name, known, 1) if of * len(known) <= _COMPARISONS else []
     return f"Did you mean {near[0]}?" if near else "Declare it in a Cluster document, or remove the name."
 
 

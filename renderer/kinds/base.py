@@ -57,12 +57,10 @@ class ClusterSelector(Strict, frozen=True, kw_only=True):
     match_labels: Annotated[dict[LabelKey, LabelValue], Meta(description="Labels that a cluster must have.")] = {}
     match_expressions: Annotated[list[Requirement], Meta(description="Label expressions.")] = []
 
-    def matches(self, name: str, labels: dict[str, str]) -> bool:
-        """Whether a cluster of that name and those labels is selected."""
-        return (
-            (self.names is None or name in self.names)
-            and all(labels.get(key) == value for key, value in self.match_labels.items())
-            and all(requirement.matches(labels) for requirement in self.match_expressions)
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Whether the labels of a cluster are those that are asked for."""
+        return self.match_labels.items() <= labels.items() and all(
+            requirement.matches(labels) for requirement in self.match_expressions
         )
 
 
