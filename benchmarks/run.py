@@ -24,7 +24,6 @@ from measure import Failed, Figures, Run, run
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = str(Path(sys.executable).with_name("kubevirt-policy"))
-RESULTS = HERE / "results.json"
 SIZES = (1, 10, 100, 1_000, 10_000)
 _LARGE = 5_000  # from here on, fewer runs are made
 _SAMPLE = 20  # overlays that kustomize builds, one process each
@@ -88,8 +87,8 @@ def main() -> int:
             return 1
         goals = list(_goals(bench))
     print("\nGoals:\n" + "\n".join(f"- {goal}" for goal in goals))
-    RESULTS.write_text(json.dumps(_results(bench.rows, goals), indent=2) + "\n")
-    print(f"\nAlso in {RESULTS.relative_to(HERE.parent)}.")
+    given.json.write_text(json.dumps(_results(bench.rows, goals), indent=2) + "\n")
+    print(f"\nAlso in {given.json}.")
     return 0
 
 
@@ -99,6 +98,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="clusters of the fleets")
     parser.add_argument("--quick", action="store_true", help="only the fleets, without hard ones and other programs")
     parser.add_argument("--kapitan", action="store_true", help="also kapitan, which is installed into .venv-bench")
+    parser.add_argument(
+        "--json", type=Path, default=HERE / "results.json", metavar="FILE", help="where to write it all"
+    )
     return parser.parse_args()
 
 
