@@ -52,7 +52,7 @@ def _help(words: list[str], files: Files) -> None:
 
 def ours(content: Content) -> bool:
     """Whether a file is one that was rendered."""
-    return not isinstance(content, Link) and ownership(content.decode(errors="replace")) is Ownership.INTACT
+    return not isinstance(content, Link) and ownership(content.decode(errors="replace")) is not Ownership.FOREIGN
 
 
 def clusters(files: Files) -> list[str]:
