@@ -225,6 +225,8 @@ NASTY = {
     "brackets": "[" * 100_000,
     "brackets as a value": "kind: " + "[" * 100_000 + "]" * 100_000,
     "braces": "{a: " * 100_000,
+    "brackets over documents": ("[" * 400 + "\n---\n") * 300,
+    "brackets and what looks like documents": '"' + ("[" * 400 + "\n ---\n") * 300 + '"',
     "dashes": "- " * 200_000,
     "question marks": "? " * 200_000,
     "keys deeper and deeper": "".join(" " * n + "a:\n" for n in range(800)),
