@@ -185,8 +185,7 @@ def _closed(schema: Schema, *, embedded: bool = False) -> Schema:
         given = properties.get("metadata")
         properties |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _metadata(given)}
         out["required"] = sorted({"apiVersion", "kind", *out.get("required", ())})
-    if properties:
-        out["properties"] = properties
+    out["properties"] = properties  # also where there are none: the validator names unknown fields only then
     if isinstance(schema.get("items"), dict):
         out["items"] = _closed(schema["items"])
     open = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("type") != "object"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Reader:
         """The objects of one build.  Raises `Unreadable`."""
         found: dict[Key, Body] = {}
         # kustomize begins a line with --- between objects only: every line of an object's texts is indented.
-        for text in filter(str.strip, f"\n{out}".split("\n---\n")):
+        for text in filter(str.strip, re.split(r"^---\n", out, flags=re.MULTILINE)):
             body = self._body(text)
             if key(body) in found:
                 raise Unreadable(f"{named(key(body))} stands there twice")
