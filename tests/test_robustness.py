@@ -26,7 +26,7 @@ from renderer.findings import SEVERITIES
 from renderer.header import Ownership
 from renderer.model import Severity
 from renderer.pipeline import Outcome, Settings
-from renderer.tree import CannotWrite, DiskTree, compare, write
+from renderer.tree import DiskTree, compare, write
 from tests.scenario import PROGRAM, read_tree
 
 ROOT = Path(__file__).parents[1]
@@ -423,50 +423,78 @@ NAMES = st.one_of(
 )  # fmt: skip
 
 
-@FUZZ
-@given(name=NAMES, policy=NAMES, path=NAMES, form=st.sampled_from(["component", "overlay"]))
-def test_nothing_is_written_outside_the_overlays(name: str, policy: str, path: str, form: str) -> None:
-    cluster = {
-        "apiVersion": "kubevirt-policy.dev/v1alpha1",
-        "kind": "Cluster",
-        "metadata": {"name": name, "labels": {policy: path}},
-        "spec": {
-            "platform": "openshift",
-            "versions": {"hyperconverged": "1.17"},
-            "delivery": {"engine": "argocd"},
-            "operatorResource": {"form": form, "base": path},
-            "crds": path,
-        },
+API = {"apiVersion": "kubevirt-policy.dev/v1alpha1"}
+PLACES: dict[str, tuple[str | int, ...]] = {
+    "cluster": (0, "metadata", "name"),
+    "label": (0, "metadata", "labels", "env"),
+    "object": (0, "spec", "operatorResource", "name"),
+    "namespace": (0, "spec", "operatorResource", "namespace"),
+    "crds": (0, "spec", "crds"),
+    "base of a component": (1, "spec", "operatorResource", "base"),
+    "base of an overlay": (2, "spec", "operatorResource", "base"),
+    "limits": (3, "metadata", "name"),
+    "ConfigMap": (3, "spec", "static", "configMapRef", "path"),
+    "expansion": (4, "metadata", "name"),
+    "manifests": (4, "spec", "manifests", 0),
+}
+
+
+def hostile(place: str, value: str) -> tuple[list[Any], dict[str, bytes]]:
+    """A fleet that uses every name and path there is, all good but for one; and the files that it needs."""
+    base = {
+        "kustomization.yaml": b"resources: [object.yaml]\ncomponents: [../../overlays/one/operator]\n",
+        "object.yaml": b"apiVersion: hco.kubevirt.io/v1beta1\nkind: HyperConverged\n"
+        b"metadata: {name: kubevirt-hyperconverged, namespace: openshift-cnv}\n",
     }
-    plain = json.loads(json.dumps(cluster))
-    plain["metadata"] = {"name": name}
-    plain["spec"] |= {"operatorResource": {"appliedBy": "other", "name": policy}}
-    plain["spec"].pop("crds")
-    limits = {
-        "apiVersion": "kubevirt-policy.dev/v1alpha1",
-        "kind": "RateLimitPolicy",
-        "metadata": {"name": policy},
-        "spec": {"clusters": {}, "static": {"configMapRef": {"path": path}}},
-    }
-    expansion = {
-        "apiVersion": "kubevirt-policy.dev/v1alpha1",
-        "kind": "ExpansionPolicy",
-        "metadata": {"name": policy},
-        "spec": {"clusters": {"names": [name]}, "referencePolicy": "expand", "manifests": [path]},
-    }
-    for bodies in ([cluster, expansion], [plain, expansion], [plain, limits]):
-        text = "---\n".join(json.dumps(body) + "\n" for body in bodies)
-        with repository({"policies/any.yaml": text.encode()}) as root:
-            outcome = render(root)
-            written = True
-            try:
-                if not outcome.failed:
-                    write(root, "overlays", outcome.files)
-            except CannotWrite:
-                written = False
-            assert {item.name for item in root.parent.iterdir()} == {"root"}
-            assert set(outside(root)) == {"policies/any.yaml"}
-            assert written
+    limits = b'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {qps: "300", burst: "600"}\n'
+    common = {"platform": "openshift", "versions": {"hyperconverged": "1.17"}, "delivery": {"engine": "argocd"}}
+    resources: list[dict[str, Any]] = [
+        {"appliedBy": "other", "name": "kubevirt-hyperconverged", "namespace": "openshift-cnv"},
+        {"form": "component", "base": "bases/one"},
+        {"form": "overlay", "base": "bases/two"},
+    ]
+    documents: list[Any] = [
+        {"kind": "Cluster", "metadata": {"name": name, "labels": {"env": "prod"}}}
+        | {"spec": {**common, "operatorResource": resource, "crds": "crds"}}
+        for name, resource in zip(["plain", "one", "two"], resources, strict=True)
+    ]
+    static = {"configMapRef": {"path": "limits.yaml"}}
+    expand = {"referencePolicy": "expand", "manifests": ["bases/**/*.yaml"]}
+    documents += [
+        {"kind": "RateLimitPolicy", "metadata": {"name": "limits"}, "spec": {"clusters": {}, "static": static}},
+        {"kind": "ExpansionPolicy", "metadata": {"name": "expand"}, "spec": {"clusters": {}, **expand}},
+    ]
+    node: Any = documents
+    *path, last = PLACES[place]
+    for step in path:
+        node = node[step]
+    node[last] = value
+    files = {f"bases/{name}/{file}": data for name in ("one", "two") for file, data in base.items()}
+    files["bases/two/kustomization.yaml"] = b"resources: [object.yaml]\n"
+    return documents, files | {"limits.yaml": limits, "crds/README.md": b"none yet\n"}
+
+
+@settings(parent=FUZZ, max_examples=150)
+@given(place=st.sampled_from(sorted(PLACES)), value=NAMES)
+def test_nothing_is_written_outside_the_overlays(place: str, value: str) -> None:
+    documents, files = hostile(place, value)
+    text = "---\n".join(json.dumps(API | body) + "\n" for body in documents)
+    with repository({"policies/any.yaml": text.encode(), **files}) as root:
+        before = outside(root)
+        outcome = render(root)
+        if not outcome.failed:
+            write(root, "overlays", outcome.files)
+        assert outside(root) == before
+        assert {item.name for item in root.parent.iterdir()} == {"root"}
+
+
+def test_the_fleet_that_is_made_hostile_renders(tmp_path: Path) -> None:
+    documents, files = hostile("label", "test")
+    text = "---\n".join(json.dumps(API | body) + "\n" for body in documents)
+    put(tmp_path, {"policies/any.yaml": text.encode(), **files})
+    outcome = render(tmp_path)
+    assert not outcome.failed, outcome.findings
+    assert {path.split("/")[1] for path in outcome.files} == {"plain", "one", "two"}
 
 
 # What is written is read as it was meant
