@@ -31,8 +31,7 @@ def without_component(root: Path, base: str, component: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="kubevirt-policy-") as place:
         copy = Path(place).resolve()
         for folder in _entered(root, base):
-            if folder != component:
-                _copy(root, copy, folder)
+            _copy(root, copy, folder)
         nothing = copy / component
         shutil.rmtree(nothing, ignore_errors=True)
         nothing.mkdir(parents=True)
