@@ -213,5 +213,5 @@ def _base_annotation(base: Base | None, key: str) -> str:
 
 def _contradiction(base: Base | None, key: str, theirs: str, ours: str, fallback: Origin) -> Problem:
     origin = base.origin.below("metadata", "annotations", key) if base else fallback
-    message = f"the base says {key}: {theirs}, and the object must never be deleted by an engine: {ours}"
+    message = f"the base says {key}: {theirs}, and what is rendered there needs {ours}, so that the object is safe"
     return Problem("base/conflict", origin, message, "Remove it from the base.")

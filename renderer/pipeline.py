@@ -80,7 +80,7 @@ def run(tree: Tree, settings: Settings) -> Outcome:
     for problem, clusters in selection.problems:
         gathered.extend([problem], clusters)
     rendered: dict[str, Rendered] = {}
-    bases = BaseReader(tree)
+    bases = BaseReader(tree, settings.overlays)
     for shape in _shapes(fleet, selection):
         one, problems = _render(shape, tree, bases, settings.overlays)
         gathered.extend_members(problems, shape)

@@ -55,7 +55,12 @@ def existing(base: Base) -> tuple[list[Body], list[Problem]]:
     try:
         parsed = json.loads(str(text), parse_constant=_not_json)
     except (ValueError, RecursionError) as error:
-        message = f"{JSONPATCH_ANNOTATION} is not valid JSON: {error}"
+        where = (
+            f", from its line {error.lineno}, column {error.colno} on"
+            if isinstance(error, json.JSONDecodeError)
+            else ""
+        )
+        message = f"{JSONPATCH_ANNOTATION} is not valid JSON{where}"
         return [], [Problem("base/unreadable", origin, message, "Mend it: HyperConverged refuses the object as it is.")]
     if parsed is None:
         return [], []

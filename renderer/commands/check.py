@@ -7,6 +7,7 @@ from difflib import unified_diff
 
 import click
 
+from renderer import header
 from renderer.commands import options
 from renderer.commands.errors import CannotRun
 from renderer.findings import SEVERITIES
@@ -89,7 +90,11 @@ def _first_difference(change: Change) -> int:
         return 1
     before, after = change.before.splitlines(), change.after.splitlines()
     pairs = enumerate(zip(before, after, strict=False), start=1)
-    return next((number for number, (one, other) in pairs if one != other), min(len(before), len(after)))
+    differing = [number for number, (one, other) in pairs if one != other]
+    if len(before) != len(after):
+        differing.append(min(len(before), len(after)))
+    # The digest in the header differs whenever anything does; what people look for stands below it.
+    return next((number for number in differing if number > header.LINES), (differing or [1])[0])
 
 
 def _difference(change: Change) -> str:

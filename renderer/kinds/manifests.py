@@ -11,6 +11,7 @@ from renderer.model import Body, Origin, Tree, TreeError
 from renderer.values import Value, field
 
 _OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
+_MANIFESTS = (".yaml", ".yml", ".json")
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 MAX_DEPTH = 32
 
@@ -60,8 +61,9 @@ def _match(tree: Tree, folder: str, steps: list[str], at: set[int], opaque: list
 
 def _read(tree: Tree, path: str, found: Manifests) -> None:
     name = path.rpartition("/")[2]
-    if not name.endswith((".yaml", ".yml", ".json")) and name not in _KUSTOMIZATIONS:
-        found.opaque.append(f"{path} is not YAML")
+    if not name.endswith(_MANIFESTS) and name not in _KUSTOMIZATIONS:
+        if ".yaml." in name or ".yml." in name:
+            found.opaque.append(f"{path} is a template")
         return
     try:
         read = documents.read_foreign(path, tree.read(path))
