@@ -53,7 +53,9 @@ def command(
             settings=repository.settings,
             kustomize=_find(program),
             jobs=jobs or os.cpu_count() or 1,
-            progress=_bar if sys.stderr.isatty() and not given.quiet else _silent,
+            progress=lambda done, total: options.progress(
+                f"Building: {done} of {total}" if done < total else "", given
+            ),
         )
         proved = _prove(outcome, clusters, definitions, work)
         findings += proved
@@ -91,16 +93,6 @@ def _prove(outcome: Outcome, clusters: Sequence[str], folder: Path | None, work:
         raise CannotRun(f"--crds {folder}: {error}") from None
     except Missing as missing:
         raise CannotRun(str(missing)) from None
-
-
-def _bar(done: int, total: int) -> None:
-    end = "\r\x1b[K" if done == total else ""
-    sys.stderr.write(f"\rBuilding: {done} of {total}{end}")
-    sys.stderr.flush()
-
-
-def _silent(done: int, total: int) -> None:
-    """Progress is for people who watch."""
 
 
 def _summary(clusters: int, kustomize: Kustomize, findings: Sequence[Finding]) -> str:

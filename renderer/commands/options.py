@@ -129,8 +129,16 @@ def open_repository(given: Path | None) -> Repository:
         raise CannotRun(str(error)) from None
 
 
+def progress(text: str, given: Shared) -> None:
+    """One line that is written over, for people who watch; an empty text clears it."""
+    if sys.stderr.isatty() and not given.quiet:
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
 def publish(report: Report, given: Shared) -> int:
     """Data to stdout, messages to stderr; the exit code is 1 where a finding makes the command fail."""
+    progress("", given)
     # https://no-color.org
     colour = given.output_format == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     out, messages = FORMATS[given.output_format](replace(report, colour=colour, quiet=given.quiet))

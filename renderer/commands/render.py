@@ -30,9 +30,11 @@ def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
     An error anywhere in the policies: nothing is written.
     """
     repository = options.open_repository(given.root)
+    options.progress("Reading the policies", given)
     outcome = repository.run(allow_empty=given.allow_empty, only=clusters)
     changes: tuple[Change, ...] = ()
     if not outcome.failed:
+        options.progress(f"Writing what {len(clusters or outcome.rendered)} clusters need", given)
         try:
             changes = write(repository.path, outcome.folder, outcome.files, clusters=clusters or None).changes
         except CannotWrite as error:
