@@ -86,7 +86,7 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def _first_difference(change: Change) -> int:
-    if change.before is None or change.after is None:
+    if change.before is None or change.after is None or change.state is State.NEWER:
         return 1
     before, after = change.before.splitlines(), change.after.splitlines()
     pairs = enumerate(zip(before, after, strict=False), start=1)
