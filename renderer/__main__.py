@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
-import tempfile
-import traceback
 from pathlib import Path
 
 import click
@@ -19,6 +18,9 @@ BUG = 3
 def main() -> int:
     """Runs the command that `sys.argv` names and exits with its code: 0 clean, 1 findings, 2 could not run, 3 a bug."""
     gc.disable()  # one short job: nothing to collect that the end of the process does not free
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character must not end the job
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
@@ -45,6 +47,9 @@ def run(arguments: list[str]) -> int:
 
 
 def _bug(arguments: list[str]) -> int:
+    import tempfile  # a tenth of what --help takes
+    import traceback
+
     text = f"kubevirt-policy {' '.join(arguments)}\nPython {sys.version}\n\n{traceback.format_exc()}"
     with tempfile.NamedTemporaryFile("w", prefix="kubevirt-policy-bug-", suffix=".txt", delete=False) as file:
         file.write(text)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,20 +12,17 @@ import msgspec
 from msgspec import Meta
 
 from renderer import __version__, documents
+from renderer.decode import has_null, mistakes
 from renderer.findings import SEVERITIES
-from renderer.kinds.fields import Strict, leaves_repository, normal
-from renderer.model import Severity, Tree, TreeError
+from renderer.kinds.fields import Strict, leaves_repository, normal, shown
+from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, TreeError
 from renderer.pipeline import Settings
 
 FILE = ".kubevirt-policy.yaml"
 
 
 class ConfigError(Exception):
-    """The configuration keeps the command from running; `code` is a finding's, `place` names file and line."""
-
-    def __init__(self, code: str, place: str, message: str) -> None:
-        super().__init__(f"{place}: {message} [{code}]")
-        self.code = code
+    """The configuration keeps the command from running; the message names file, line and what to do, for each fault."""
 
 
 class Paths(Strict, frozen=True, kw_only=True):
@@ -55,52 +55,78 @@ def load(tree: Tree) -> Settings:
     except TreeError as error:
         if error.missing:
             return Settings()
-        raise ConfigError("config/unreadable", FILE, str(error)) from None
+        raise ConfigError(f"{FILE}: {error} [config/unreadable]") from None
     if read.findings:
-        first = read.findings[0]
-        raise ConfigError("config/syntax", f"{FILE}:{first.position.line}:{first.position.column}", first.message)
+        raise ConfigError("\n".join(_told(one.position, one, "config/syntax") for one in read.findings))
     if len(read.documents) > 1:
-        raise ConfigError("config/syntax", FILE, "the file holds more than one document")
-    if not read.documents:
-        return Settings()
-    document = read.documents[0]
-    try:
-        config = msgspec.convert(document.data, Config)
-    except msgspec.ValidationError as error:
-        raise ConfigError("config/value", FILE, str(error).replace("$.", "").replace(" - at `$`", "")) from None
-    return _settings(config)
+        raise ConfigError(f"{FILE}: the file holds more than one document [config/syntax]")
+    return _settings(Origin(read.documents[0])) if read.documents else Settings()
 
 
-def _settings(config: Config) -> Settings:
-    _check_version(config.version)
-    for name, path in (("policies", config.paths.policies), ("overlays", config.paths.overlays)):
-        if leaves_repository(path) or normal(path) == ".":
-            raise ConfigError("config/value", FILE, f"paths.{name}: {path} is not a folder inside the repository")
-    policies, overlays = normal(config.paths.policies), normal(config.paths.overlays)
-    if f"{policies}/".startswith(f"{overlays}/") or f"{overlays}/".startswith(f"{policies}/"):
-        raise ConfigError("config/value", FILE, "paths.policies and paths.overlays must not lie inside each other")
-    return Settings(policies, overlays, {code: _severity(code, name) for code, name in config.severity.items()})
+def _settings(origin: Origin) -> Settings:
+    config = _config(origin)
+    if problems := [*_check_version(config, origin), *_check_paths(config, origin), *_check_severity(config, origin)]:
+        raise _error(problems)
+    severity = {code: Severity(name) for code, name in config.severity.items()}
+    return Settings(normal(config.paths.policies), normal(config.paths.overlays), severity)
 
 
-def _severity(code: str, name: str) -> Severity:
-    if code not in SEVERITIES:
-        raise ConfigError("config/value", FILE, f"severity: there is no finding {code}")
-    if SEVERITIES[code] is Severity.ERROR and name != Severity.ERROR:
-        raise ConfigError("config/value", FILE, f"severity: {code} is an error, and errors cannot be lowered")
-    return Severity(name)
+def _config(origin: Origin) -> Config:
+    data = origin.document.data
+    if not has_null(data):
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(data, Config)
+    raise _error(mistakes(Config, origin))
 
 
-def _check_version(wanted: str | None) -> None:
-    if wanted is None:
+def _error(problems: list[Problem]) -> ConfigError:
+    problems.sort(key=lambda problem: problem.origin.position)
+    told = (_told(one.origin.position, one, one.code.replace("policy/", "config/")) for one in problems)
+    return ConfigError("\n".join(told))
+
+
+def _told(place: Position, fault: Finding | Problem, code: str) -> str:
+    return f"{place.file}:{place.line}:{place.column}: {fault.message} [{code}]. {fault.help}"
+
+
+def _check_version(config: Config, origin: Origin) -> Iterator[Problem]:
+    if config.version is None:
         return
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+    at = origin.below("version")
     try:
-        accepted = SpecifierSet(wanted)
+        accepted = SpecifierSet(config.version)
     except InvalidSpecifier:
-        raise ConfigError("config/value", FILE, f'version: {wanted} is not a range such as ">=0.1,<0.2"') from None
-    if not accepted.contains(__version__, prereleases=True):
-        message = (
-            f"this repository wants kubevirt-policy {wanted}, and this is {__version__}: install one in that range"
+        yield Problem(
+            "config/value", at, f"{shown(config.version)} is no range of versions", 'Write it as in ">=0.1,<0.2".'
         )
-        raise ConfigError("config/version", FILE, message)
+        return
+    if not accepted.contains(__version__, prereleases=True):
+        message = f"this repository wants kubevirt-policy {config.version}, and this is {__version__}"
+        yield Problem("config/version", at, message, "Install a version in that range.")
+
+
+def _check_paths(config: Config, origin: Origin) -> Iterator[Problem]:
+    given = {"policies": config.paths.policies, "overlays": config.paths.overlays}
+    for name, path in given.items():
+        if leaves_repository(path) or normal(path) == ".":
+            message = f"{shown(path)} is not a folder inside the repository"
+            help = "Write it from the repository root, without '..'."
+            yield Problem("config/value", origin.below("paths", name), message, help)
+    policies, overlays = (f"{normal(path)}/" for path in given.values())
+    if policies.startswith(overlays) or overlays.startswith(policies):
+        message = f"the policies ({policies}) and the overlays ({overlays}) lie inside each other"
+        yield Problem("config/value", origin.below("paths"), message, "Give each a folder of its own.")
+
+
+def _check_severity(config: Config, origin: Origin) -> Iterator[Problem]:
+    for code, name in config.severity.items():
+        at = Origin(origin.document, ("severity", code), key=True)
+        if code not in SEVERITIES:
+            near = get_close_matches(code, SEVERITIES, 1)
+            help = f"Did you mean {near[0]}?" if near else "Write the code that the finding ends with."
+            yield Problem("config/value", at, f"there is no finding {shown(code)}", help)
+        elif SEVERITIES[code] is Severity.ERROR is not Severity(name):
+            message = f"{code} is an error, and errors cannot be lowered"
+            yield Problem("config/value", at, message, "Remove the line, and mend what the finding says.")

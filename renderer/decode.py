@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -12,29 +13,31 @@ import msgspec
 from renderer.kinds import KINDS, Cluster, ClusterFacts, Policy
 from renderer.kinds.base import API_VERSION
 from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
+from renderer.kinds.schema import schema_of
 from renderer.model import Document, Origin, Path, Problem, Tree, folded
+from renderer.values import Value, field
 
 T = TypeVar("T")
 
 _TYPES = {
-    "string": "a text",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "object": "a mapping",
-    "array": "a list",
+    "string": ("a text", "Write a text."),
+    "integer": ("a whole number", "Write a whole number, without quotes or a decimal point."),
+    "number": ("a number", "Write a number, without quotes."),
+    "boolean": ("true or false", "Write true or false, without quotes."),
+    "object": ("a mapping", "Write a mapping: lines of `key: value`, indented, or {} for none."),
+    "array": ("a list", "Write a list: lines that begin with `- `, or [a, b]."),
 }
+"""What a type is called, and how to write one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Decoded(Generic[T]):
+class Decoded(Value, Generic[T], frozen=True, eq=False):
     """A typed document and its origin; equal only to itself."""
 
     value: T
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
+class Fleet(Value, frozen=True):
     """All documents of a repository, by kind; `problems` are errors of single documents."""
 
     clusters: list[Decoded[Cluster]] = field(default_factory=list)
@@ -52,10 +55,14 @@ def decode(documents: Iterable[Document], tree: Tree) -> Fleet:
         if document.data.get("apiVersion") != API_VERSION or not isinstance(kind, str) or kind not in KINDS:
             fleet.problems.extend(_foreign(document.data, origin))
             continue
+        if has_null(document.data):  # to the models None is a key that was left out
+            fleet.problems.extend(mistakes(KINDS[kind], origin))
+            continue
         try:
             value = msgspec.convert(document.data, KINDS[kind])
         except msgspec.ValidationError as error:
-            fleet.problems.extend(_errors(kind, document.data, origin, str(error)))
+            other = Problem("policy/value", origin, str(error), "Compare it with the kind's JSON Schema.")
+            fleet.problems.extend(mistakes(KINDS[kind], origin) or [other])
             continue
         fleet.problems.extend(value.check(origin, tree))
         _sort(fleet, value, origin)
@@ -80,12 +87,17 @@ def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
         return
     for name, value, known in (("apiVersion", api_version, [API_VERSION]), ("kind", kind, list(KINDS))):
         if name not in data:
-            yield Problem("policy/missing-key", origin, f"{name} is missing", f"Add {name}: {_choices(known)}.")
+            near = next((key for key in data if key.lower() == name.lower()), None)
+            help = f"Write {name} for {near}." if near else f"Add {name}: {_choices(known)}."
+            yield Problem("policy/missing-key", origin, f"{name} is missing", help)
         elif not isinstance(value, str):
             yield Problem("policy/type", origin.below(name), f"{name} must be a text", f"Write {_choices(known)}.")
         elif value not in known:
-            help = _suggestion(value, known) or f"Write {_choices(known)}; keep other manifests in another directory."
+            near = _suggestion(value, known)
+            help = near or f"Write {_choices(known)}; keep other manifests in another directory."
             yield Problem("policy/value", origin.below(name), f"{name} {shown(value)} is not known here", help)
+            if not near:  # somebody else's API has kinds of its own
+                return
 
 
 def _duplicates(fleet: Fleet) -> Iterator[Problem]:
@@ -102,16 +114,48 @@ def _duplicates(fleet: Fleet) -> Iterator[Problem]:
         first.setdefault(key, item.origin)
 
 
-def _errors(kind: str, data: dict[str, Any], origin: Origin, fallback: str) -> list[Problem]:
-    """Every error of one document.  Imported late: a fleet without errors never pays for it."""
-    import jsonschema_rs
+def has_null(data: Any) -> bool:
+    """Whether a key or an item stands there with nothing behind it."""
+    if isinstance(data, dict):
+        data = data.values()
+    elif not isinstance(data, list):
+        return data is None
+    return any(map(has_null, data))
 
-    from renderer.kinds.schema import schema
 
-    root = schema(kind)
-    errors = jsonschema_rs.validator_for(root).iter_errors(data)
-    problems = [problem for error in errors for problem in _explain(root, data, origin, error)]
-    return problems or [Problem("policy/value", origin, fallback, "Compare it with the kind's JSON Schema.")]
+@cache
+def _rules(model: type[msgspec.Struct]) -> tuple[dict[str, Any], Any]:
+    """The schema of a model and what holds a document against it: made once for all documents with errors."""
+    import jsonschema_rs  # late: a fleet without errors never pays for it
+
+    root = schema_of(model)
+    return root, jsonschema_rs.validator_for(root)
+
+
+def mistakes(model: type[msgspec.Struct], origin: Origin) -> list[Problem]:
+    """Every error of one document by the schema of its model."""
+    root, validator = _rules(model)
+    data = origin.document.data
+    errors = validator.iter_errors(data)
+    problems = dict.fromkeys(
+        problem for error in errors if not _of_fraction(error) for problem in _explain(root, data, origin, error)
+    )
+    refused = {problem.origin.path for problem in problems}
+    return [*problems, *(one for one in _fractions(data, origin) if one.origin.path not in refused)]
+
+
+def _of_fraction(error: Any) -> bool:
+    """Whether it is about the size of a fraction, which is refused for its type."""
+    return isinstance(error.instance, float) and error.schema_path[-1] in ("minimum", "maximum")
+
+
+def _fractions(value: Any, at: Origin) -> Iterator[Problem]:
+    """A schema takes 200.0 for a whole number; the models do not."""
+    if isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _fractions(item, at.below(step))
+    elif isinstance(value, float):
+        yield Problem("policy/type", at, *_wrong_type(folded(at.path), value, "integer"))
 
 
 def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: Any) -> Iterator[Problem]:
@@ -120,6 +164,9 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
     *place, keyword = error.schema_path
     rule = _at(root, tuple(place))
     at, name = Origin(origin.document, path), folded(path) or "the document"
+    if value is None:
+        yield Problem("policy/type", at, f"{name} is empty", "Give it a value, or remove the key.")
+        return
     match keyword:
         case "required":
             for key in rule["required"]:
@@ -139,25 +186,30 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
         case "type":
             yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"]))
         case "enum":
-            known = [str(choice) for choice in rule["enum"]]
-            if isinstance(value, str):
-                help = _suggestion(value, known) or f"Write {_choices(known)}."
-                yield Problem("policy/value", at, f"{shown(value)} is not a value of {name}", help)
-            else:
-                yield Problem("policy/type", at, *_wrong_type(name, value, "string"))
+            yield _not_among([str(choice) for choice in rule["enum"]], value, at, name)
+        case _ if "propertyNames" in place:
+            yield from _wrong_keys(_at(root, tuple(place[: place.index("propertyNames") + 1])), value, at)
         case _:
-            wrong = _wrong(root, place, rule, keyword, value, name, error.message)
+            wrong = _wrong(rule, keyword, value, name, error.message)
             yield Problem(wrong.code, at, wrong.message, wrong.help)
 
 
-def _wrong(
-    root: dict[str, Any], place: Sequence[str | int], rule: Any, keyword: str, value: Any, name: str, message: str
-) -> Wrong:
-    if "propertyNames" in place:
-        index = list(place).index("propertyNames")
-        rule = _at(root, tuple(place[: index + 1]))
-        offender = next((key for key in value if _breaks(rule, key)), "")
-        return EXPLANATIONS[rule["title"]](offender)
+def _not_among(known: Sequence[str], value: Any, at: Origin, name: str) -> Problem:
+    help = f"Write {_choices(known)}."
+    if not isinstance(value, str):
+        return Problem("policy/type", at, _wrong_type(name, value, "string")[0], help)
+    message = f"{shown(value)} is not a value of {name}"
+    return Problem("policy/value", at, message, _suggestion(value, known) or help)
+
+
+def _wrong_keys(rule: dict[str, Any], value: dict[str, Any], at: Origin) -> Iterator[Problem]:
+    for key in value:
+        if len(key) > rule.get("maxLength", len(key)) or not re.search(rule.get("pattern", ""), key):
+            wrong = EXPLANATIONS[rule["title"]](key)
+            yield Problem(wrong.code, Origin(at.document, (*at.path, key), key=True), wrong.message, wrong.help)
+
+
+def _wrong(rule: Any, keyword: str, value: Any, name: str, message: str) -> Wrong:
     if explain := EXPLANATIONS.get(rule.get("title", "")):
         return explain(value)
     limit = rule.get(keyword)
@@ -169,50 +221,38 @@ def _wrong(
         "maxLength": f"{name} is longer than {limit} characters",
         "pattern": f"{name} {shown(value)} has a form that is not allowed",
     }
-    return Wrong(
-        "policy/value", words.get(keyword, shown(message)), f"See the description of {name} in the kind's JSON Schema."
-    )
-
-
-def _breaks(rule: dict[str, Any], key: str) -> bool:
-    import re
-
-    return len(key) > rule.get("maxLength", len(key)) or not re.search(rule.get("pattern", ""), key)
+    helps = {"minimum": f"Use {limit} or more.", "maximum": f"Use {limit} or less."}
+    help = helps.get(keyword, f"See the description of {name} in the JSON Schema.")
+    return Wrong("policy/value", words.get(keyword, shown(message)), help)
 
 
 def _wrong_type(name: str, value: Any, wanted: str) -> tuple[str, str]:
     if wanted == "string" and isinstance(value, int | float):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return (
-            f"{name} must be a text, and YAML reads {text} as a {_type(value)}",
-            f'Quote it: "{text}", as it stands in the file.',
-        )
+        kind = "boolean" if isinstance(value, bool) else "number"
+        return f"{name} must be a text, and without quotes this is a {kind}", "Put it in quotes, as it stands there."
     if wanted == "integer" and isinstance(value, str) and value.isdigit():
         return (
             f"{name} must be a whole number, not the text {shown(value)}",
             f"Write it without quotes: {shown(value)}.",
         )
-    return (
-        f"{name} must be {_TYPES.get(wanted, wanted)}, not {_type(value, article=True)}",
-        f"Write {_TYPES.get(wanted, wanted)}.",
-    )
+    type_, help = _TYPES[wanted]
+    return f"{name} must be {type_}, not {_type(value)}", help
 
 
-def _type(value: Any, *, article: bool = False) -> str:
+def _type(value: Any) -> str:
     match value:
-        case None:
-            return "empty"
         case bool():
-            name = "boolean"
-        case int() | float():
-            name = "number"
+            return "true or false"
+        case int():
+            return "a number"
+        case float():
+            return "a number with a fraction"
         case str():
-            name = "text"
+            return "a text"
         case list():
-            name = "list"
+            return "a list"
         case _:
-            name = "mapping"
-    return f"a {name}" if article else name
+            return "a mapping"
 
 
 def _key_help(key: str, known: list[str]) -> str:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import itemgetter
 
 from renderer import documents
 from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position, Severity
+from renderer.values import Value
 
 MARK = b"kubevirt-policy: ignore"
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[ \t]*kubevirt-policy: ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n\r]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignore:
+class _Ignore(Value, frozen=True):
     code: str
     reason: str
     position: Position
@@ -36,13 +38,16 @@ def apply(findings: Iterable[Finding], texts: Mapping[str, str]) -> list[Finding
 
     `texts` are the files that may hold such comments.  Errors cannot be ignored.
     """
-    kept = list(findings)
+    by_file: dict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_file[finding.position.file].append(finding)
     for file, text in texts.items():
         for ignore in _ignores(file, text):
+            kept = by_file[file]
             left = [finding for finding in kept if not ignore.covers(finding)]
             problems = list(_problems(ignore, kept, used=len(left) < len(kept)))
-            kept = [*(left if not problems else kept), *problems]
-    return kept
+            by_file[file] = [*(left if not problems else kept), *problems]
+    return [finding for kept in by_file.values() for finding in kept]
 
 
 def _ignores(file: str, text: str) -> Iterator[_Ignore]:
@@ -50,7 +55,9 @@ def _ignores(file: str, text: str) -> Iterator[_Ignore]:
     inside = documents.scalar_lines(file, text)
     for number, line in enumerate(text.splitlines(), start=1):
         for found in _COMMENT.finditer(line):
-            if not any(start <= (number, found.start() + 1) < end for start, end in inside):
+            place = number, found.start() + 1
+            before = bisect_right(inside, place, key=itemgetter(0))
+            if before == 0 or place >= inside[before - 1][1]:
                 position = Position(file, number, found.start() + 1, len(found.group().rstrip()))
                 yield _Ignore((found[1] or "").strip(), found[2].strip(), position)
 
@@ -59,7 +66,8 @@ def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> It
     if ignore.code not in SEVERITIES:
         near = get_close_matches(ignore.code, SEVERITIES, 1)
         help = f"Did you mean {near[0]}?" if near else "Write ignore[code] with the code that the finding ends with."
-        yield _finding("ignore/unknown", ignore, f"there is no finding {ignore.code or 'without a code'}", help)
+        message = f"there is no finding {ignore.code}" if ignore.code else "the comment does not say what it ignores"
+        yield _finding("ignore/unknown", ignore, message, help)
     elif SEVERITIES[ignore.code] is Severity.ERROR or _raised(ignore, findings):
         yield _finding(
             "ignore/unused", ignore, f"{ignore.code} is an error, and errors cannot be ignored", "Mend what it says."

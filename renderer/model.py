@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
+
+from renderer.values import Value, field, replace
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list indices from the root of a document."""
@@ -22,8 +23,7 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(Value, frozen=True, order=True):
     """A place in a file of the repository; line and column count from 1, length in characters."""
 
     file: str
@@ -39,17 +39,15 @@ class Marks(Protocol):
         """The position of the value at `path`, or of its key; of the nearest parent if it is absent."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class Document(Value, frozen=True, eq=False):
     """One YAML document as plain data, with the marks that lead back to its text; equal only to itself."""
 
     file: str
     data: Body
-    marks: Marks = field(repr=False)
+    marks: Marks
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Value, frozen=True):
     """The field of a document that asked for something."""
 
     document: Document
@@ -64,8 +62,7 @@ class Origin:
         return replace(self, path=self.path + path, key=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value, frozen=True):
     """Something a person should know, at a place, with the next step to take."""
 
     code: str
@@ -76,8 +73,7 @@ class Finding:
     clusters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value, frozen=True):
     """A finding whose place is still a field of a document; it becomes a `Finding` once per run."""
 
     code: str
@@ -95,9 +91,11 @@ class TreeError(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One name in a folder of the tree; `problem` tells why a link or special file is not followed."""
+class Entry(Value, frozen=True):
+    """One name in a folder of the tree; `problem` tells why a link or special file is not followed.
+
+    A link to a folder counts as a folder, and is never followed.
+    """
 
     name: str
     folder: bool
@@ -128,8 +126,7 @@ class Component(StrEnum):
         return {"webhook": "virt-api's webhook client"}.get(self.value, f"virt-{self.value}")
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Value, frozen=True):
     """A token bucket: `qps` calls a second sustained, `burst` calls at once."""
 
     qps: int
@@ -146,8 +143,7 @@ class Via(StrEnum):
     JSONPATCH = "jsonpatch"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Value, frozen=True):
     """One field of an operator object in release-neutral words, and the policy line that asked for it.
 
     `subject` is the first part of the codes of findings on it; `replaces_annotation` that the policy
@@ -162,8 +158,7 @@ class Setting:
     replaces_annotation: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Value, frozen=True):
     """One object of an overlay folder, for the folders that a single policy owns.
 
     A folder that begins with `_` stands apart: `overlays/<folder>/<cluster>/`, applied by itself.
@@ -175,16 +170,16 @@ class Manifest:
     policy: str
 
 
-@dataclass(frozen=True, slots=True)
-class Overlay:
-    """The files of one cluster, relative to its folder, and the fields each operator patch may change.
+class Overlay(Value, frozen=True):
+    """The files of one cluster, relative to its folder, and the fields that the operator object gets, with values.
 
-    `apart` holds those that are never part of the cluster's kustomization: by the name of the group, such as
-    `_node-tuning`, the files of `overlays/<group>/<cluster>/`.
+    A path whose last step is `-` appends to that list.  Nothing else of the object may change.  `apart` holds the
+    files that are never part of the cluster's kustomization: by the name of the group, such as `_node-tuning`,
+    those of `overlays/<group>/<cluster>/`.
     """
 
     files: Mapping[str, str]
-    intent: tuple[Path, ...] = ()
+    intent: tuple[tuple[Path, Any], ...] = ()
     apart: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from renderer import emit, header
@@ -14,6 +13,7 @@ from renderer.bases.patching import APPEND
 from renderer.bases.paths import relative
 from renderer.kinds.base import OperatorObject, Site
 from renderer.model import Body, Manifest, Origin, Overlay, Path, Problem, folded
+from renderer.values import Value, field
 
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
@@ -24,8 +24,7 @@ _KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kust
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Value, frozen=True):
     """The overlay of one cluster, and what stands in its way."""
 
     overlay: Overlay
@@ -46,10 +45,10 @@ def build(
     """
     problems: list[Problem] = []
     bodies: dict[str, tuple[Body | list[Any], set[str]]] = {}
-    intent: tuple[Path, ...] = ()
+    intent: tuple[tuple[Path, Any], ...] = ()
     if site.operator.form != "none":
         protected = [*fields, *_protection(site, base, problems)]
-        intent = tuple(one.path for one in protected)
+        intent = tuple((one.path, one.value) for one in protected)
         bodies |= _operator(folder, site, base, protected, set(policies), problems)
     groups: dict[str, dict[str, tuple[Body | list[Any], set[str]]]] = defaultdict(dict)
     for manifest in manifests:
@@ -233,5 +232,5 @@ def _base_annotation(base: Base | None, key: str) -> str:
 
 def _contradiction(base: Base | None, key: str, theirs: str, ours: str, fallback: Origin) -> Problem:
     origin = base.origin.below("metadata", "annotations", key) if base else fallback
-    message = f"the base says {key}: {theirs}, and the object must never be deleted by an engine: {ours}"
+    message = f"the base says {key}: {theirs}, and what is rendered there needs {ours}, so that the object is safe"
     return Problem("base/conflict", origin, message, "Remove it from the base.")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, spell
@@ -14,9 +13,11 @@ from renderer.decode import Decoded, Fleet, decode
 from renderer.findings import SEVERITIES
 from renderer.kinds import Cluster, Policy
 from renderer.kinds.base import Facts, Site
+from renderer.kinds.fields import leaves_repository
 from renderer.kinds.site import resolve
 from renderer.model import (
     Document,
+    Entry,
     Finding,
     Manifest,
     Origin,
@@ -30,10 +31,10 @@ from renderer.model import (
     walk,
 )
 from renderer.selection import Selection, select
+from renderer.values import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value, frozen=True):
     """Where things are in the repository, and how much findings weigh there."""
 
     policies: str = "policies"
@@ -41,8 +42,7 @@ class Settings:
     severity: Mapping[str, Severity] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Value, frozen=True):
     """The overlay of one cluster, and what `build` must know of it; no site where a version is unknown."""
 
     overlay: Overlay
@@ -52,8 +52,7 @@ class Rendered:
     """Those that apply to the cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Value, frozen=True):
     """The overlays by cluster and all findings, sorted.  The overlays are whole only without errors."""
 
     rendered: dict[str, Rendered]
@@ -85,20 +84,28 @@ def run(tree: Tree, settings: Settings) -> Outcome:
     for problem, clusters in selection.problems:
         gathered.extend([problem], clusters)
     rendered: dict[str, Rendered] = {}
-    bases = BaseReader(tree)
+    bases = BaseReader(tree, settings.overlays)
     for shape in _shapes(fleet, selection):
         one, problems = _render(shape, tree, bases, settings.overlays)
         gathered.extend_members(problems, shape)
         rendered.update((member.value.metadata.name, one) for member in shape.members)
-    findings = ignores.apply([*found, *gathered.findings()], texts)
+    findings = ignores.apply([*found, *_first_of_each(found, gathered.findings())], texts)
     return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
+
+
+def _first_of_each(found: Iterable[Finding], later: Iterable[Finding]) -> Iterator[Finding]:
+    """Without what only follows from a scalar, key or tag that was already refused as it was read."""
+    refused = {finding.position for finding in found}
+    for finding in later:
+        if not finding.code.startswith("policy/") or finding.position not in refused:
+            yield finding
 
 
 def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list[Finding]]:
     texts: dict[str, str] = {}
     read: list[Document] = []
     findings: list[Finding] = []
-    for path, entry in walk(tree, folder):
+    for path, entry in _entries(tree, folder):
         if not path.endswith((".yaml", ".yml")) and not (entry.folder and entry.problem):
             continue
         try:
@@ -117,8 +124,15 @@ def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list
     return texts, read, findings
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
+    """What there is below a folder; the folder itself, with the reason, where it cannot be entered."""
+    try:
+        return list(walk(tree, folder))
+    except TreeError as error:
+        return [(folder, Entry(folder, folder=True, problem=str(error)))]
+
+
+class _Shape(Value, frozen=True):
     """Clusters that differ in nothing but name and labels: what is rendered for the first holds for all."""
 
     members: list[Decoded[Cluster]]
@@ -159,7 +173,8 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     base = _base(site, bases, folder, problems)
     fields = Spelling()
     if site.operator.form == "none":
-        problems.extend(_never_rendered(setting) for setting in wanted.settings)
+        firsts = {setting.origin.document: setting for setting in reversed(wanted.settings)}
+        problems.extend(_never_rendered(setting) for setting in firsts.values())
     elif base is not None or site.operator.base is None:
         fields = spell(wanted.settings, site, base)
     problems.extend(fields.problems)
@@ -170,8 +185,7 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     return Rendered(built.overlay, site, spec.crds, tuple(shape.policies)), problems
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Value, frozen=True):
     """What all winning policies of a site ask for; `policies` are those that ask for settings, as `Kind/name`."""
 
     settings: list[Setting] = field(default_factory=list)
@@ -197,6 +211,8 @@ def _apply(policies: Sequence[Decoded[Policy]], site: Site, problems: list[Probl
 def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -> Base | None:
     operator = site.operator
     if operator.base is None or operator.form not in ("component", "overlay"):
+        return None
+    if leaves_repository(operator.base):  # the Cluster document's own check says so
         return None
     wanted = Wanted(operator.api_version, operator.kind, operator.name, operator.namespace)
     found = bases.read(operator.base, wanted, f"{folder}/operator" if operator.form == "component" else None)

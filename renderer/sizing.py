@@ -10,15 +10,14 @@ twice, and headroom that stays within 1.2 to 1 at most once, however long they w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
 from renderer.model import Component, Limit
+from renderer.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Value, frozen=True, kw_only=True):
     """What must be served: `virtual_machines` started at once on `nodes` schedulable nodes within `seconds`.
 
     Raises `ValueError` for fewer than 1 node, 0 virtual machines or 1 second.
@@ -33,8 +32,7 @@ class Demand:
             raise ValueError(f"{self}: at least 1 node, 0 virtual machines and 1 second")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headroom:
+class Headroom(Value, frozen=True, kw_only=True):
     """What the control plane has to spare, each `None` where it is not known.
 
     Raises `ValueError` for a negative figure.
@@ -48,8 +46,7 @@ class Headroom:
             raise ValueError(f"{self}: headroom is not negative")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Value, frozen=True, kw_only=True):
     """The lowest and the highest sensible QPS of one process; both are values of the grid."""
 
     floor: int
@@ -72,8 +69,7 @@ class Step(StrEnum):
     LOWER_TO_CAP = "lower-to-cap"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sized:
+class Sized(Value, frozen=True, kw_only=True):
     """The limit of each of a component's `processes`.
 
     `need_milli` is the sustained rate in milli-QPS that ends the storm in time, `seconds_milli` how long the
@@ -89,8 +85,7 @@ class Sized:
     missed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizing:
+class Sizing(Value, frozen=True, kw_only=True):
     """The result for all four components.
 
     `safe_qps` is the load that the API server can take, `None` where its headroom is not known; `worst_case`
@@ -103,8 +98,7 @@ class Sizing:
     virt_api_replicas: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Range:
+class _Range(Value, frozen=True, kw_only=True):
     """QPS: KubeVirt's own default, the least and most to render; and the percentage of the safe load."""
 
     default: int
@@ -255,6 +249,11 @@ def decide(need: int, previous: int | None, *, bounds: Bounds, tolerated: Bounds
     if need > 1000 * previous and higher > previous:
         return higher, Step.RAISE
     return previous, Step.KEEP
+
+
+def highest(component: Component) -> int:
+    """The most QPS that one process of a component is ever given, whatever the headroom."""
+    return _RANGES[component].most
 
 
 def ceil_grid(qps: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from renderer.bases import paths
@@ -12,13 +11,13 @@ from renderer.bases.steps import JsonPatch, MergePatch, Opaque
 from renderer.bases.targets import Target
 from renderer.bases.values import Refused, Step
 from renderer.model import Body, Origin, TreeError
+from renderer.values import Value
 
 _TARGET = {"group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector"}
 _FETCHED = "only kustomize can fetch it"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Value, frozen=True):
     """The text of a patch: in the kustomization itself, or in a file of its own."""
 
     text: str

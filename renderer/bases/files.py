@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from renderer import documents
 from renderer.bases.values import BaseProblem, unreadable
 from renderer.model import Document, Origin, Path, Position, Tree, TreeError
+from renderer.values import Value
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _LIST = "operations"
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Value, frozen=True):
     """The documents of one text, and what is wrong with it.
 
     `skipped`: it is only too large or too deep for us, so that it may hold anything.
@@ -83,8 +81,7 @@ def parse_list(file: str, text: str) -> Parsed:
     return Parsed(shifted, problems, found.skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shifted:
+class _Shifted(Value, frozen=True):
     """Marks of a text that was read one line further down and one column further right than it stands."""
 
     document: Document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from renderer.bases import contents, paths
@@ -11,6 +11,7 @@ from renderer.bases.files import NAMES, Files, explained
 from renderer.bases.steps import Marking, Opaque, Renaming
 from renderer.bases.values import BaseProblem, Step, pinned
 from renderer.model import Body, Document, Origin, Position, TreeError
+from renderer.values import Value, replace
 
 OPERATORS = frozenset({"HyperConverged", "KubeVirt"})
 """The kinds that are followed."""
@@ -32,8 +33,7 @@ _PERVASIVE = ("crds", "openapi", "configurations")  # what one folder sets, its 
 _KNOWN = {name.lower(): name for name in (*_FOLLOWED, *_HARMLESS, *_CREATING, *_CHANGING, *_PERVASIVE)}
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Value, frozen=True):
     """A path or address that a kustomization lists."""
 
     text: str

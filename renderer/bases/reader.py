@@ -14,8 +14,10 @@ from renderer.model import Origin, Tree
 class BaseReader:
     """Reads bases of one tree.  What several clusters share is parsed once per reader."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, rendered: str | None = None) -> None:
+        """`rendered` is the folder of the overlays: bases may list their own component there, and nothing else."""
         self._files = Files(tree)
+        self._rendered = rendered
         self._kustomizations = Kustomizations(self._files)
 
     def read(self, base: str, wanted: Wanted, component: str | None) -> Base | list[BaseProblem]:
@@ -28,7 +30,7 @@ class BaseReader:
         if folder is None:
             help = "Give a folder by its path from the root of the repository, with forward slashes."
             return [BaseProblem("base/outside", f"{base} is not a folder of this repository", help)]
-        walk = Walk(self._files, self._kustomizations, component and paths.resolve("", component))
+        walk = Walk(self._files, self._kustomizations, component and paths.resolve("", component), self._rendered)
         try:
             subjects = walk.enter(folder, None)
         except Stopped as stopped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from renderer.bases.merging import Unmergeable, merge
@@ -11,10 +10,10 @@ from renderer.bases.patching import Inapplicable, Operation, apply_leniently
 from renderer.bases.targets import Target
 from renderer.bases.values import BaseProblem, Identity, Refused, Subject
 from renderer.model import Body, Origin, folded
+from renderer.values import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Value, frozen=True):
     """Something that may change any object, and that nothing but kustomize can tell."""
 
     problem: BaseProblem
@@ -26,8 +25,7 @@ class Opaque:
         raise Refused(self.problem.message, self.problem.help, self.problem.origin or subject.origin, self.problem.code)
 
 
-@dataclass(frozen=True, slots=True)
-class Renaming:
+class Renaming(Value, frozen=True):
     """`namespace`, `namePrefix` and `nameSuffix`."""
 
     origin: Origin
@@ -43,8 +41,7 @@ class Renaming:
         return _renamed(subject, {**subject.body, "metadata": metadata}, self.origin)
 
 
-@dataclass(frozen=True, slots=True)
-class Marking:
+class Marking(Value, frozen=True):
     """`labels`, `commonLabels` and `commonAnnotations`: pairs that every object gets."""
 
     field: str
@@ -56,8 +53,7 @@ class Marking:
         return replace(subject, body={**subject.body, "metadata": {**subject.body["metadata"], self.field: marked}})
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPatch:
+class JsonPatch(Value, frozen=True):
     """A JSON 6902 patch with a target."""
 
     target: Target
@@ -83,8 +79,7 @@ class JsonPatch:
         return _renamed(subject, tidy(body), self.places[0], note=not self.legacy)
 
 
-@dataclass(frozen=True, slots=True)
-class MergePatch:
+class MergePatch(Value, frozen=True):
     """A merge patch; without a target it names its object itself."""
 
     patch: Body
@@ -103,10 +98,9 @@ class MergePatch:
             body = merge(subject.body, patch)
         except Unmergeable as error:
             message = f"this patch cannot be followed at {folded(error.path)}: {error}"
-            place = (
-                self.origin if self.inline else Origin(self.origin.document, self.origin.path + error.path, key=True)
-            )
-            raise Refused(message, "Write a JSON 6902 patch instead.", place) from None
+            below = Origin(self.origin.document, self.origin.path + error.path, key=True)
+            help = "Write a JSON 6902 patch instead."
+            raise Refused(message, help, self.origin if self.inline else below) from None
         return self._kept(subject, body)
 
     def _selects(self, subject: Subject) -> bool:

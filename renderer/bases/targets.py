@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from renderer.bases.values import Refused, Subject
 from renderer.model import Body, Origin
+from renderer.values import Value
 
 _LONGEST = 253  # as long as a Kubernetes name can be
 _QUANTIFIERS = 3  # the work of a backtracking matcher grows with the length to this power
@@ -22,8 +22,7 @@ _SELECTORS = ("labelSelector", "annotationSelector")
 _FIELDS = ("kind", "group", "version", "name", "namespace")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Value, frozen=True):
     """The `target` of a patch: each field given is a regular expression for the whole value."""
 
     fields: Body
@@ -52,7 +51,7 @@ class Target:
             return False
         for name in _SELECTORS:
             if self.fields.get(name):
-                message = f"a patch with a {name} may change this object, which cannot be told without kustomize"
+                message = f"the {name} of this patch may select the object, which cannot be told without kustomize"
                 raise Refused(message, "Select by kind and name instead.", self.origin.below(name))
         return True
 
@@ -72,7 +71,7 @@ def _compiled(pattern: str, origin: Origin) -> re.Pattern[str]:
     short = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
     message = f"the pattern {short} is not tried: only plain ones are, without repeated groups, repeats in braces"
     message += f", look-around or more than {_QUANTIFIERS} repeats"
-    refused = Refused(message, "Write the name itself, or a pattern such as kubevirt-.*", origin)
+    refused = Refused(message, "Write the name itself, or a plain pattern: kubevirt-.* is one.", origin)
     quantifiers = re.sub(rf"{_CLASS}|\\.", "", pattern).count
     if len(pattern) > _LONGEST or not _HARMLESS.fullmatch(pattern):
         raise refused

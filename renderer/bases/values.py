@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from renderer.model import Body, Document, Finding, Origin, Path, Position
+from renderer.values import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Value, frozen=True):
     """The one object to look for."""
 
     api_version: str
@@ -22,8 +21,7 @@ class Wanted:
         return f"{self.kind} {self.name} in namespace {self.namespace}"
 
 
-@dataclass(frozen=True, slots=True)
-class BaseProblem:
+class BaseProblem(Value, frozen=True):
     """Why a base does not answer; without an origin it belongs to the field that names the base."""
 
     code: str
@@ -40,8 +38,7 @@ class Refused(Exception):
         self.problem = BaseProblem(code, message, help, origin)
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Value, frozen=True):
     """A name that an object has or had; kustomize finds it by each of them."""
 
     kind: str
@@ -56,8 +53,7 @@ class Identity:
         return cls(str(body.get("kind", "")), str(metadata.get("name", "")), namespace)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Value, frozen=True):
     """One object on its way through the directories that list it."""
 
     body: Body
@@ -100,12 +96,11 @@ class Step(Protocol):
         """The object afterwards.  Raises `Refused`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Value, frozen=True):
     """The operator object as it stands at the moment our patch is applied."""
 
-    subject: Subject = field(repr=False)
-    later: tuple[Step, ...] = field(default=(), repr=False)
+    subject: Subject
+    later: tuple[Step, ...] = ()
     """What the base still does to the object after our component; nothing where our folder is the last."""
 
     @property
@@ -136,8 +131,7 @@ class Base:
         return list(subject.problems) or subject.body
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(Value, frozen=True):
     """Marks of a text that could not be read any further than one place."""
 
     position: Position

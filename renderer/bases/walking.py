@@ -33,6 +33,7 @@ class Walk:
     files: Files
     kustomizations: Kustomizations
     component: str | None
+    rendered: str | None
     problems: list[BaseProblem] = field(default_factory=list)
     creating: list[BaseProblem] = field(default_factory=list)
     pervasive: list[BaseProblem] = field(default_factory=list)
@@ -84,6 +85,8 @@ class Walk:
         if path == self.component:
             message = f"the component {reference.text} is listed under resources"
             return self._fail(message, "List it under components: instead.", reference.origin, "base/not-listed")
+        if self._of_another_cluster(path):
+            return self._borrowed(reference)
         try:
             self.files.read(path)
         except TreeError as error:
@@ -120,7 +123,19 @@ class Walk:
             return subjects
         if path == self.component:
             return [subject.meeting(reference.origin) for subject in subjects]
+        if self._of_another_cluster(path):
+            self._borrowed(reference)
+            return subjects
         return self.enter(path, reference.origin, above, subjects)
+
+    def _of_another_cluster(self, path: str) -> bool:
+        return self.rendered is not None and paths.within(path, self.rendered)
+
+    def _borrowed(self, reference: Reference) -> list[Subject]:
+        """What is rendered must not decide what is rendered: the result would depend on what was committed before."""
+        message = f"{reference.text} is rendered for another cluster, and this base would depend on it"
+        help = "Keep what both clusters share in a directory of its own, and list each component in its cluster's own."
+        return self._fail(message, help, reference.origin, "base/conflict")
 
     def _resolved(self, reference: Reference, folder: str) -> str | None:
         path = paths.resolve(folder, reference.text)

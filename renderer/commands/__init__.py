@@ -45,7 +45,8 @@ class _Lazy(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, 1)
-            ctx.fail(f"No such command {args[0]}." + (f" Did you mean {near[0]}?" if near else ""))
+            known = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command {args[0]}. {known}")
         return super().resolve_command(ctx, args)
 
 

@@ -7,6 +7,7 @@ from difflib import unified_diff
 
 import click
 
+from renderer import header
 from renderer.commands import options
 from renderer.commands.errors import CannotRun
 from renderer.findings import SEVERITIES
@@ -42,15 +43,16 @@ def command(given: options.Shared) -> int:
         except TreeError as error:
             raise CannotRun(f"{outcome.folder} cannot be compared: {error}") from None
     report = Report(
-        findings=[*outcome.findings, *_findings(found)],
+        findings=[*outcome.findings, *findings(found)],
         line=options.Lines(repository.tree),
-        files=[FileChange(change.path, str(change.state), _difference(change)) for change in found.changes],
+        files=changed(found),
         summary=_summary(len(outcome.rendered), found) if not outcome.failed else _NOT_COMPARED,
     )
     return options.publish(report, given)
 
 
-def _findings(found: Comparison) -> Iterator[Finding]:
+def findings(found: Comparison) -> Iterator[Finding]:
+    """What a comparison says of the overlays."""
     for change in found.changes:
         code, message, help = _words(change)
         yield Finding(code, SEVERITIES[code], Position(change.path, _first_difference(change)), message, help)
@@ -59,6 +61,11 @@ def _findings(found: Comparison) -> Iterator[Finding]:
         message = f"{count} rendered file{'s have' if count > 1 else ' has'} CRLF line ends in the work tree"
         help = "Compared as LF. Add `overlays/** text eol=lf` to .gitattributes to keep them as rendered."
         yield Finding("overlay/line-ends", SEVERITIES["overlay/line-ends"], Position(found.crlf[0]), message, help)
+
+
+def changed(found: Comparison) -> list[FileChange]:
+    """The files that a comparison names, with their differences."""
+    return [FileChange(change.path, str(change.state), _difference(change)) for change in found.changes]
 
 
 def _words(change: Change) -> tuple[str, str, str]:
@@ -79,11 +86,15 @@ def _words(change: Change) -> tuple[str, str, str]:
 
 
 def _first_difference(change: Change) -> int:
-    if change.before is None or change.after is None:
+    if change.before is None or change.after is None or change.state is State.NEWER:
         return 1
     before, after = change.before.splitlines(), change.after.splitlines()
     pairs = enumerate(zip(before, after, strict=False), start=1)
-    return next((number for number, (one, other) in pairs if one != other), min(len(before), len(after)))
+    differing = [number for number, (one, other) in pairs if one != other]
+    if len(before) != len(after):
+        differing.append(min(len(before), len(after)))
+    # The digest in the header differs whenever anything does; what people look for stands below it.
+    return next((number for number in differing if number > header.LINES), (differing or [1])[0])
 
 
 def _difference(change: Change) -> str:
@@ -96,6 +107,6 @@ def _difference(change: Change) -> str:
 
 
 def _summary(clusters: int, found: Comparison) -> str:
-    if all(change.state is State.FOREIGN for change in found.changes):
+    if all(change.state is State.FOREIGN and not change.blocking for change in found.changes):
         return f"The overlays of {clusters} cluster{'s' if clusters != 1 else ''} are what the policies render."
     return "The overlays are not what the policies render."

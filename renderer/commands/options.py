@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -18,30 +17,40 @@ from renderer.model import Tree, TreeError
 from renderer.pipeline import Outcome, Settings
 from renderer.report import FORMATS, Report
 from renderer.tree import DiskTree
+from renderer.values import Value, replace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 root = click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The repository; default: the nearest folder upwards with .kubevirt-policy.yaml or .git.",
+    envvar="KUBEVIRT_POLICY_ROOT",
+    show_envvar=True,
+    help="The repository. Default: the nearest folder upwards that has .git or .kubevirt-policy.yaml.",
 )
 clusters = click.option(
     "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again."
 )
 output_format = click.option(
-    "--output-format", type=click.Choice(list(FORMATS)), default="text", show_default=True, help="How to report."
+    "--output-format",
+    type=click.Choice(list(FORMATS)),
+    default="text",
+    envvar="KUBEVIRT_POLICY_OUTPUT_FORMAT",
+    show_default=True,
+    show_envvar=True,
+    help="How to report.",
 )
-strict = click.option("--strict", is_flag=True, help="Exit 1 on warnings as well.")
-quiet = click.option("--quiet", "-q", is_flag=True, help="Only errors.")
+strict = click.option(
+    "--strict", is_flag=True, envvar="KUBEVIRT_POLICY_STRICT", show_envvar=True, help="Exit 1 on warnings as well."
+)
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 allow_empty = click.option(
     "--allow-empty", is_flag=True, help="Go on without any Cluster document: every overlay is then an orphan."
 )
 debug = click.option("--debug", is_flag=True, help="Show the traceback of a bug.")
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Value, frozen=True):
     """The values of the options of every command that reads the policies."""
 
     root: Path | None
@@ -57,7 +66,7 @@ def shared(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def run(**own: Any) -> int:
         own.pop("debug")  # read where a bug is caught
-        given = Shared(**{field.name: own.pop(field.name) for field in fields(Shared)})
+        given = Shared(**{name: own.pop(name) for name in Shared.__struct_fields__})
         return command(given, **own)
 
     for decorate in (debug, quiet, strict, output_format, allow_empty, root):
@@ -65,8 +74,7 @@ def shared(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value, frozen=True):
     """A work tree and its settings."""
 
     path: Path
@@ -110,7 +118,10 @@ class Lines:
 
 def open_repository(given: Path | None) -> Repository:
     """The repository that `--root` or the working directory names.  Raises `CannotRun`."""
-    path = (given or config.find_root(Path.cwd())).resolve()
+    try:
+        path = (given or config.find_root(Path.cwd())).resolve()
+    except FileNotFoundError:
+        raise CannotRun("the folder that this was started in is gone.") from None
     tree = DiskTree(path)
     try:
         return Repository(path, tree, config.load(tree))
@@ -118,8 +129,16 @@ def open_repository(given: Path | None) -> Repository:
         raise CannotRun(str(error)) from None
 
 
+def progress(text: str, given: Shared) -> None:
+    """One line that is written over, for people who watch; an empty text clears it."""
+    if sys.stderr.isatty() and not given.quiet:
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
 def publish(report: Report, given: Shared) -> int:
     """Data to stdout, messages to stderr; the exit code is 1 where a finding makes the command fail."""
+    progress("", given)
     # https://no-color.org
     colour = given.output_format == "text" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     out, messages = FORMATS[given.output_format](replace(report, colour=colour, quiet=given.quiet))

@@ -34,9 +34,11 @@ def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
     An error anywhere in the policies: nothing is written.
     """
     repository = options.open_repository(given.root)
+    options.progress("Reading the policies", given)
     outcome = repository.run(allow_empty=given.allow_empty, only=clusters)
     changes: tuple[Change, ...] = ()
     if not outcome.failed:
+        options.progress(f"Writing what {len(clusters or outcome.rendered)} clusters need", given)
         try:
             changes = write(repository.path, outcome.folder, outcome.files, clusters=clusters or None).changes
         except CannotWrite as error:
@@ -47,7 +49,7 @@ def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
         line=options.Lines(repository.tree),
         files=files,
         brief=True,
-        summary=_summary(len(outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
+        summary=_summary(len(clusters or outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
     )
     return options.publish(report, given)
 

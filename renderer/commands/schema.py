@@ -22,8 +22,9 @@ from renderer.kinds.schema import schema
 def command(kind: str | None, directory: Path | None) -> int:
     """Print the JSON Schema of KIND, or write those of all kinds to a directory.
 
-    An editor completes and checks a policy that begins with
-    `# yaml-language-server: $schema=<path>/RateLimitPolicy.json`.
+    \b
+    An editor completes and checks a policy whose file begins with this line:
+      # yaml-language-server: $schema=<path>/RateLimitPolicy.json
     """
     if (kind is None) == (directory is None):
         raise CannotRun(f"give either a kind ({', '.join(KINDS)}) or --directory.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
@@ -14,6 +13,7 @@ from renderer.releases.hyperconverged import HyperConvergedRelease
 from renderer.releases.kubevirt import Defaults, KubeVirtRelease
 from renderer.releases.versions import Version
 from renderer.sizing import Headroom
+from renderer.values import Value
 
 API_VERSION = "kubevirt-policy.dev/v1alpha1"
 
@@ -58,12 +58,10 @@ class ClusterSelector(Strict, frozen=True, kw_only=True):
     match_labels: Annotated[dict[LabelKey, LabelValue], Meta(description="Labels that a cluster must have.")] = {}
     match_expressions: Annotated[list[Requirement], Meta(description="Label expressions.")] = []
 
-    def matches(self, name: str, labels: dict[str, str]) -> bool:
-        """Whether a cluster of that name and those labels is selected."""
-        return (
-            (self.names is None or name in self.names)
-            and all(labels.get(key) == value for key, value in self.match_labels.items())
-            and all(requirement.matches(labels) for requirement in self.match_expressions)
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Whether the labels of a cluster are those that are asked for."""
+        return self.match_labels.items() <= labels.items() and all(
+            requirement.matches(labels) for requirement in self.match_expressions
         )
 
 
@@ -81,8 +79,7 @@ class PolicySpec(Strict, frozen=True, kw_only=True):
     ] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorRelease:
+class OperatorRelease(Value, frozen=True):
     """The releases that serve a cluster's operator object at one time; without HyperConverged, KubeVirt alone."""
 
     hyperconverged: HyperConvergedRelease | None
@@ -98,13 +95,18 @@ class OperatorRelease:
         return f"KubeVirt {self.kubevirt.minor}"
 
     @property
+    def defaults_name(self) -> str:
+        """KubeVirt's release as far as it decides the defaults: with the patch where they changed within the minor."""
+        patched = len(self.kubevirt.defaults) > 1 and self.kubevirt_patch is not None
+        return f"{self.kubevirt_name}.{self.kubevirt_patch}" if patched else self.kubevirt_name
+
+    @property
     def name(self) -> str:
         """The product whose object is rendered, and its release."""
         return f"HyperConverged {self.hyperconverged.minor}" if self.hyperconverged else self.kubevirt_name
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorObject:
+class OperatorObject(Value, frozen=True):
     """The HyperConverged or KubeVirt object of a cluster, and how we reach it."""
 
     form: Literal["partial", "component", "overlay", "none"]
@@ -115,8 +117,7 @@ class OperatorObject:
     base: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Value, frozen=True):
     """The spec of the cluster's `ClusterFacts` as the policies need it, and where it stands."""
 
     origin: Origin
@@ -127,8 +128,7 @@ class Facts:
     previous: dict[Component, Limit]
 
 
-@dataclass(frozen=True, slots=True)
-class Descheduler:
+class Descheduler(Value, frozen=True):
     """What rebalances a cluster: on openshift the schemas of the operator, on kubernetes upstream minors.
 
     Each holds the present one, and where `upgradingTo` is set the coming one; empty where no version is given.
@@ -138,8 +138,7 @@ class Descheduler:
     upstream: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MonitoringSite:
+class MonitoringSite(Value, frozen=True):
     """The Prometheus of a cluster, with the platform's defaults; `scrape_interval` in seconds."""
 
     url: str | None
@@ -154,8 +153,7 @@ class MonitoringSite:
     """Namespace and name; the pod's own token without it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Value, frozen=True):
     """One cluster as policies see it: versions looked up, defaults filled in, measured facts at hand."""
 
     origin: Origin

@@ -83,6 +83,8 @@ class ClusterFacts(Strict, frozen=True, kw_only=True):
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
         """Whether the raw figures agree with the count that steers the back-off."""
         server, place = self.spec.api_server, origin.below("spec", "unhealthyObservations")
+        if "unhealthyObservations" not in origin.document.data["spec"]:
+            place = origin.below("spec", "apiServer")
         signs = _signs(server)
         measured = server.mutating_p99_milliseconds is not None and server.rejected_requests is not None
         if signs and self.spec.unhealthy_observations == 0:

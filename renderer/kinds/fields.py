@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
+
+from renderer.values import Value
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -22,6 +23,7 @@ class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
 QPS_MIN, QPS_MAX = 2, 16_777_216
 """KubeVirt's leader election needs 2 (its PR #6101); a 32-bit float holds every integer up to 2**24."""
 BURST_MIN, BURST_MAX = 3, 2_147_483_647
+_UNTRIED = "KubeVirt was never tested with less"
 
 _LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
@@ -112,8 +114,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Value, frozen=True):
     """The code, message and help of a value that breaks its rule."""
 
     code: str
@@ -126,7 +127,8 @@ def wrong_qps(value: Any) -> Wrong:
     if value < QPS_MIN:
         return Wrong(
             "rate-limit/floor",
-            f"qps {shown(value)} is below the floor of {QPS_MIN}: 0 is not the default, it blocks the client for ever",
+            f"qps {shown(value)} is below the floor of {QPS_MIN}: "
+            + (_UNTRIED if value > 0 else "it does not mean the default, it blocks the client once burst is spent"),
             f"Leave the component out to keep its default, or give at least {QPS_MIN}.",
         )
     return Wrong(
@@ -141,10 +143,13 @@ def wrong_burst(value: Any) -> Wrong:
     if value < BURST_MIN:
         return Wrong(
             "rate-limit/floor",
-            f"burst {shown(value)} is below the floor of {BURST_MIN}: with 0 every API call fails at once",
+            f"burst {shown(value)} is below the floor of {BURST_MIN}: "
+            + (_UNTRIED if value > 0 else "it does not mean the default, it makes every API call fail"),
             f"Leave the component out to keep its default, or give at least {BURST_MIN}.",
         )
-    return Wrong("policy/value", f"burst {shown(value)} does not fit 32 bits", f"Use at most {BURST_MAX}.")
+    return Wrong(
+        "policy/value", f"burst {shown(value)} does not fit a signed 32-bit integer", f"Use at most {BURST_MAX}."
+    )
 
 
 def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from renderer import documents
+from renderer.bases.values import pinned
 from renderer.kinds.fields import BURST_MAX, BURST_MIN, QPS_MAX, QPS_MIN, Wrong, shown, wrong_burst, wrong_qps
 from renderer.model import Component, Document, Limit, Origin, Problem, Tree, TreeError
+from renderer.values import Value, field
 
 _NUMBERS: dict[str, tuple[int, int, Callable[[int], Wrong]]] = {
     "qps": (QPS_MIN, QPS_MAX, wrong_qps),
@@ -23,8 +24,7 @@ _KEYS = [*_NUMBERS, *(f"{component}.{name}" for component in Component for name 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,11}")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Value, frozen=True):
     """A limit, and the places of its two numbers."""
 
     limit: Limit
@@ -32,8 +32,7 @@ class Asked:
     burst: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class LimitsFile:
+class LimitsFile(Value, frozen=True):
     """What the ConfigMap asks for; `shared` tells that one pair stands for all four components."""
 
     limits: dict[Component, Asked] = field(default_factory=dict)
@@ -50,16 +49,16 @@ def read(tree: Tree, path: str, reference: Origin) -> LimitsFile:
         return LimitsFile(problems=[Problem("rate-limit/config-map", reference, f"{path}: {error}", help)])
     if found.findings:
         first = found.findings[0]
-        message = f"{path}:{first.position.line}:{first.position.column}: {first.message}"
-        return LimitsFile(problems=[Problem("rate-limit/config-map", reference, message, first.help)])
+        return LimitsFile(
+            problems=[Problem("rate-limit/config-map", pinned(first.position), first.message, first.help)]
+        )
     maps = [
         item for item in found.documents if (item.data.get("apiVersion"), item.data.get("kind")) == ("v1", "ConfigMap")
     ]
     if len(maps) != 1:
-        message = f"{path} holds {len(maps)} ConfigMaps, not one"
-        return LimitsFile(
-            problems=[Problem("rate-limit/config-map", reference, message, "Keep the limits in a file of their own.")]
-        )
+        message = f"{path} holds {len(maps) or 'no'} ConfigMap{'s, not one' if maps else ''}"
+        help = "Keep the limits in a file of their own." if maps else "Give the path of the ConfigMap manifest."
+        return LimitsFile(problems=[Problem("rate-limit/config-map", reference, message, help)])
     return _limits(maps[0])
 
 
@@ -113,9 +112,9 @@ def _halves(data: dict[str, object], at: Origin) -> Iterator[Problem]:
         here = [name for name in _NUMBERS if f"{prefix}{name}" in data]
         if len(here) == 1:
             missing = next(f"{prefix}{name}" for name in _NUMBERS if name not in here)
-            yield Problem(
-                "policy/missing-key", at, f"{missing} is missing", f'Add {missing}: "…" beside {prefix}{here[0]}.'
-            )
+            other = f"{prefix}{here[0]}"
+            place = Origin(at.document, (*at.path, other), key=True)
+            yield Problem("policy/missing-key", place, f"{missing} is missing", f'Add {missing}: "…" beside {other}.')
 
 
 def _number(key: str, value: object, at: Origin) -> int | Problem:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
 from renderer import documents
 from renderer.model import Body, Origin, Tree, TreeError
+from renderer.values import Value, field
 
 _OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
+_MANIFESTS = (".yaml", ".yml", ".json")
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 MAX_DEPTH = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+class Manifests(Value, frozen=True):
     """The objects found, each with its place, and what could not be looked into, in words."""
 
     objects: list[tuple[Body, Origin]] = field(default_factory=list)
@@ -27,7 +27,7 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     """Every object in the files that match.  `*` and `?` match within one name, `**` any number of folders."""
     found, seen = Manifests(), set[str]()
     for pattern in patterns:
-        matches = list(_match(tree, "", pattern.split("/"), found.opaque))
+        matches = sorted(_match(tree, "", pattern.split("/"), {0}, found.opaque))
         if not matches:
             found.opaque.append(f"{pattern} matches no file")
         for path in matches:
@@ -37,27 +37,33 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     return found
 
 
-def _match(tree: Tree, folder: str, steps: list[str], opaque: list[str], depth: int = 0) -> Iterator[str]:
-    step, rest = steps[0], steps[1:]
-    if step == "**" and rest:
-        yield from _match(tree, folder, rest, opaque, depth)
+def _match(tree: Tree, folder: str, steps: list[str], at: set[int], opaque: list[str], depth: int = 0) -> Iterator[str]:
+    """The matches below a folder that is reached at the steps `at`: all at once, so that no folder is walked twice."""
+    last = len(steps) - 1
+    for index, step in enumerate(steps[:last]):
+        if index in at and step == "**":  # which also matches no folder at all
+            at = at | {index + 1}
     for entry in tree.list(folder):
         path = f"{folder}/{entry.name}" if folder else entry.name
-        wanted = step == "**" or fnmatchcase(entry.name, step)
-        if not wanted or entry.name == ".git":
+        matched = {index for index in at if steps[index] == "**" or fnmatchcase(entry.name, steps[index])}
+        onward = {index if steps[index] == "**" else index + 1 for index in matched} - {last + 1}
+        if not matched or entry.name == ".git":
             continue
         if entry.problem:
             opaque.append(f"{path}: {entry.problem}")
-        elif entry.folder and depth < MAX_DEPTH and (step == "**" or rest):
-            yield from _match(tree, path, steps if step == "**" else rest, opaque, depth + 1)
-        elif not entry.folder and not rest:
+        elif entry.folder and onward and depth >= MAX_DEPTH:
+            opaque.append(f"{path}: folders are nested more than {MAX_DEPTH} deep")
+        elif entry.folder and onward:
+            yield from _match(tree, path, steps, onward, opaque, depth + 1)
+        elif not entry.folder and last in matched:
             yield path
 
 
 def _read(tree: Tree, path: str, found: Manifests) -> None:
     name = path.rpartition("/")[2]
-    if not name.endswith((".yaml", ".yml", ".json")) and name not in _KUSTOMIZATIONS:
-        found.opaque.append(f"{path} is not YAML")
+    if not name.endswith(_MANIFESTS) and name not in _KUSTOMIZATIONS:
+        if ".yaml." in name or ".yml." in name:
+            found.opaque.append(f"{path} is a template")
         return
     try:
         read = documents.read_foreign(path, tree.read(path))

@@ -115,13 +115,15 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
         asked = yield from self._asked(at, site)
         for component, limit in asked.items():
             yield self._setting(f"limits.{component}", limit.limit, limit.qps)
-        yield from rate_limit_advice.judge(asked, site)
+        yield from rate_limit_advice.judge(asked, site, self.spec.adaptive.guard if self.spec.adaptive else None)
         if self.spec.profile == "highBurst":
             yield from rate_limit_advice.without_high_burst(HIGH_BURST, site, at.below("profile"))
         if self.spec.virt_api is not None and self.spec.virt_api.replicas != "auto":
             place = at.below("virtApi", "replicas")
-            yield from _check_replicas(site, place)
-            yield self._setting("virtApi.replicas", self.spec.virt_api.replicas, place)
+            refused = list(_check_replicas(site, place))
+            yield from refused
+            if not refused:
+                yield self._setting("virtApi.replicas", self.spec.virt_api.replicas, place)
 
     def _setting(self, field: str, value: Any, origin: Origin) -> Setting:
         acknowledged = "replaces-annotation" in self.spec.acknowledge
@@ -219,6 +221,10 @@ def _adaptive(adaptive: Adaptive, at: Origin, site: Site) -> Generator[Request, 
         enforce=adaptive.guard == "enforce",
         previous=site.facts.previous,
     )
+    if adaptive.guard == "enforce" and sized.safe_qps is None:
+        message = "guard: enforce has nothing to enforce: the facts do not tell the API server's headroom"
+        help = "Add apiServer.freeQPS or apiServer.freeMillicores to the ClusterFacts."
+        yield Problem("rate-limit/headroom", at.below("guard"), message, help)
     yield from rate_limit_advice.missed(sized, demand, at)
     return {
         component: Asked(one.limit, at, at)
@@ -228,11 +234,16 @@ def _adaptive(adaptive: Adaptive, at: Origin, site: Site) -> Generator[Request, 
 
 
 def _check_replicas(site: Site, at: Origin) -> Iterator[Problem]:
+    help = "Write replicas: auto there: KubeVirt scales virt-api with the nodes by itself."
+    if site.topology == "single-node" and site.releases[0].hyperconverged:
+        # v1.18.1 controllers/handlers/kubevirt.go:896
+        message = "HyperConverged sets spec.infra.replicas to 1 on a single node, which wins over virt-api's own number"
+        yield Problem("release/unsupported", at, message, help)
     for release in site.releases:
         if not release.kubevirt.replicas_patch:
             yield Problem(
                 "release/unsupported",
                 at,
                 f"{release.kubevirt_name} overwrites the number of virt-api replicas; KubeVirt 1.1 and newer keep it",
-                "Write replicas: auto there: KubeVirt scales virt-api with the nodes by itself.",
+                help,
             )

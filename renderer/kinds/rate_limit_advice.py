@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from renderer import sizing
 from renderer.kinds.base import OperatorRelease, Site
@@ -11,27 +12,45 @@ from renderer.kinds.limits_file import Asked
 from renderer.model import Component, Limit, Origin, Problem
 from renderer.releases.kubevirt import Defaults
 
+Guard: TypeAlias = Literal["warn", "enforce"]
+"""The guard of an adaptive policy, which computed the limits."""
 
-def judge(asked: Mapping[Component, Asked], site: Site) -> Iterator[Problem]:
-    """All findings on the limits that a policy sets on a site."""
-    for release in site.releases:
-        yield from _below_default(asked, release)
+_BELOW = {
+    None: "Raise it to {} or drop the policy there.",
+    "warn": "Set unhealthyObservations and previous right, or drop the policy there.",
+    "enforce": "The guard holds it to the API server's headroom: write guard: warn to keep the default.",
+}
+_HEADROOM: dict[Guard | None, str] = {
+    None: "Lower the limits, virt-handler's first: it counts once a node.",
+    "warn": "Write guard: enforce to hold each component to its share of the headroom.",
+    "enforce": "The guard goes no lower: free some headroom.",
+}
+
+
+def judge(asked: Mapping[Component, Asked], site: Site, guard: Guard | None = None) -> Iterator[Problem]:
+    """All findings on the limits that a policy sets on a site; `guard` where they were not given but computed."""
+    yield from _below_default(asked, site.releases, guard)
     yield from _equals_default(asked, site.releases)
     if Component.HANDLER in asked:
-        yield from _handler_total(asked[Component.HANDLER], site)
-    yield from _headroom(asked, site)
+        yield from _handler_total(asked[Component.HANDLER], site, guard)
+    yield from _headroom(asked, site, guard)
 
 
 def without_high_burst(high: Limit, site: Site, at: Origin) -> Iterator[Problem]:
     """What the limits would fall to if the profile were dropped."""
     for release in site.releases:
-        defaults = {component: {entry.limits[component] for entry in release.defaults} for component in Component}
-        falls = [
-            f"{component.program} from {high} to {' or '.join(sorted(map(str, found)))}"
-            for component, found in defaults.items()
-            if found != {high}
+        variants = _variants(release)
+        falls: dict[tuple[Component, Limit], list[str]] = defaultdict(list)
+        for component in Component:
+            for label, entry in variants:
+                if entry.limits[component] != high:
+                    falls[component, entry.limits[component]].append(label)
+        words = [
+            f"{component.program} from {high} to {limit}"
+            + ("" if len(labels) == len(variants) else f" ({listed(labels)})")
+            for (component, limit), labels in falls.items()
         ]
-        message = f"dropping highBurst would lower {listed(falls)} on {release.kubevirt_name}"
+        message = f"dropping highBurst would lower {listed(words)} on {release.defaults_name}"
         yield Problem("rate-limit/high-burst", at, message, "Keep it if these clusters were sized with it.")
 
 
@@ -44,58 +63,57 @@ def missed(sized: sizing.Sizing, demand: sizing.Demand, at: Origin) -> Iterator[
                 f"{component.program} with {one.limit} needs {took} s to start {demand.virtual_machines} virtual "
                 f"machines; the target is {demand.seconds} s"
             )
-            reason = f"The limit is capped at {one.bounds.cap} qps there"
-            help = f"{reason} by the API server's headroom: free some, or allow more time in bootStorm.within."
-            if sized.safe_qps is None:
-                help = f"{reason} because no headroom is known: add apiServer.freeQPS or freeMillicores to the facts."
-            yield Problem("rate-limit/target-missed", at, message, help)
+            yield Problem("rate-limit/target-missed", at, message, _capped(component, one.bounds.cap, sized.safe_qps))
+
+
+def _capped(component: Component, cap: int, safe: int | None) -> str:
+    """Why a limit goes no higher, and what to do."""
+    reason = f"The limit is capped at {cap} qps there"
+    if safe is None:
+        return f"{reason} because no headroom is known: add apiServer.freeQPS or freeMillicores to the facts."
+    if cap == sizing.highest(component):
+        return f"{cap} qps is the highest that is ever sized for it: allow more time in bootStorm.within."
+    return f"{reason} by the API server's headroom: free some, or allow more time in bootStorm.within."
 
 
 def _variants(release: OperatorRelease) -> list[tuple[str, Defaults]]:
     """Each set of defaults that can hold, with the releases that have it."""
     entries, minor = release.defaults, release.kubevirt.minor
     if len(entries) == 1:
-        return [
-            (
-                f"KubeVirt {minor}" if release.kubevirt_patch is None else f"KubeVirt {minor}.{release.kubevirt_patch}",
-                entries[0],
-            )
-        ]
+        return [(release.defaults_name, entries[0])]
     nexts = [entry.since_patch for entry in entries[1:]]
     labels = [f"KubeVirt {minor} before {minor}.{patch}" for patch in nexts[:1]]
     return list(zip([*labels, *(f"KubeVirt {minor}.{patch} and newer" for patch in nexts)], entries, strict=True))
 
 
-def _below_default(asked: Mapping[Component, Asked], release: OperatorRelease) -> Iterator[Problem]:
-    for field in ("qps", "burst"):
-        groups: dict[tuple[Origin, int, str], list[Component]] = defaultdict(list)
-        highest: dict[tuple[Origin, int, str], int] = {}
-        for component, one in asked.items():
-            value = getattr(one.limit, field)
-            words, default = _shortfall(component, field, value, release)
-            if words:
-                key = (getattr(one, field), value, words)
-                groups[key].append(component)
-                highest[key] = default
-        for key, components in groups.items():
-            origin, value, words = key
-            names = listed(component.program for component in components)
-            message = f"{field} {value} is below the default {words.format(names)}"
-            yield Problem(
-                "rate-limit/below-default", origin, message, f"Raise it to {highest[key]} or drop the policy there."
-            )
+def _below_default(
+    asked: Mapping[Component, Asked], releases: Iterable[OperatorRelease], guard: Guard | None
+) -> Iterator[Problem]:
+    for field in ("qps",) if guard else ("qps", "burst"):  # burst is always twice a computed qps
+        found: dict[tuple[Origin, int, int, str], list[str]] = defaultdict(list)
+        for release in releases:
+            for (origin, value, default, where), components in _shortfalls(asked, field, release).items():
+                names = listed(component.program for component in components)
+                found[origin, value, default, names].append(where)
+        for (origin, value, default, names), places in found.items():
+            message = f"{field} {value} is below the default {default} of {names} on {listed(places)}"
+            yield Problem("rate-limit/below-default", origin, message, _BELOW[guard].format(default))
 
 
-def _shortfall(component: Component, field: str, value: int, release: OperatorRelease) -> tuple[str, int]:
-    """`200 of {} on KubeVirt 1.7`, with a place for the names, and that default; nothing where it is not below."""
-    variants = [(label, getattr(entry.limits[component], field)) for label, entry in _variants(release)]
-    label, highest = max(variants, key=lambda variant: variant[1])
-    if value >= highest:
-        return "", 0
-    others = [f"{default} on {other}" for other, default in variants if default != highest]
-    if not others:
-        return f"{highest} of {{}} on {release.kubevirt_name}", highest
-    return f"{highest} of {{}} on {label} ({listed(others)})", highest
+def _shortfalls(
+    asked: Mapping[Component, Asked], field: str, release: OperatorRelease
+) -> dict[tuple[Origin, int, int, str], list[Component]]:
+    """The components below a default: place and value, the highest default that can hold, and where it does."""
+    found: dict[tuple[Origin, int, int, str], list[Component]] = defaultdict(list)
+    for component, one in asked.items():
+        value = getattr(one.limit, field)
+        variants = [(label, getattr(entry.limits[component], field)) for label, entry in _variants(release)]
+        label, highest = max(variants, key=lambda variant: variant[1])
+        if value < highest:
+            others = [f"{default} on {other}" for other, default in variants if default != highest]
+            where = f"{label} ({listed(others)})" if others else release.defaults_name
+            found[getattr(one, field), value, highest, where].append(component)
+    return found
 
 
 def _equals_default(asked: Mapping[Component, Asked], releases: Iterable[OperatorRelease]) -> Iterator[Problem]:
@@ -106,7 +124,7 @@ def _equals_default(asked: Mapping[Component, Asked], releases: Iterable[Operato
     shared = len({id(one) for one in asked.values()}) == 1 and len(asked) > 1
     if shared and not {Component.API, Component.CONTROLLER, Component.WEBHOOK} <= set(equal):
         return
-    where = listed(dict.fromkeys(release.kubevirt_name for release in releases))
+    where = listed(dict.fromkeys(release.defaults_name for release in releases))
     rest = [component.program for component in asked if component not in equal]
     for origin, components in _by_origin(asked, equal).items():
         names = listed(component.program for component in components)
@@ -123,27 +141,28 @@ def _by_origin(asked: Mapping[Component, Asked], components: Iterable[Component]
     return groups
 
 
-def _handler_total(asked: Asked, site: Site) -> Iterator[Problem]:
-    defaults = sorted({entry.limits[Component.HANDLER].qps for release in site.releases for entry in release.defaults})
-    qps = asked.limit.qps
-    if qps <= defaults[0]:
+def _handler_total(asked: Asked, site: Site, guard: Guard | None) -> Iterator[Problem]:
+    defaults = {
+        entry.limits[Component.HANDLER].qps: release.defaults_name
+        for release in reversed(site.releases)
+        for entry in release.defaults
+    }
+    qps, default = asked.limit.qps, min(defaults)
+    if qps <= default:
         return
     total = "counts once for each of them"
     if site.facts is not None:
         total = f"on {site.facts.nodes} nodes is {qps * site.facts.nodes} calls a second at worst"
+    where = f" on {defaults[default]}" if len(defaults) > 1 else ""
     message = (
-        f"virt-handler runs on every node: qps {qps} {total}; "
-        f"it is {qps / defaults[0]:g} times the default of {defaults[0]}"
+        f"virt-handler runs on every node: qps {qps} {total}; it is {qps / default:g} times the default of "
+        f"{default}{where}"
     )
-    yield Problem(
-        "rate-limit/handler-total",
-        asked.qps,
-        message,
-        "Give virt-handler a limit of its own if the API server cannot take that.",
-    )
+    help = _HEADROOM[guard] if guard else "Give virt-handler a limit of its own if the API server cannot take that."
+    yield Problem("rate-limit/handler-total", asked.qps, message, help)
 
 
-def _headroom(asked: Mapping[Component, Asked], site: Site) -> Iterator[Problem]:
+def _headroom(asked: Mapping[Component, Asked], site: Site, guard: Guard | None) -> Iterator[Problem]:
     if site.facts is None or not asked:
         return
     safe = sizing.safe_qps(site.facts.headroom, site.facts.unhealthy)
@@ -158,9 +177,8 @@ def _headroom(asked: Mapping[Component, Asked], site: Site) -> Iterator[Problem]
             f"all components together may ask for {worst} calls a second in the worst case ({before} with the "
             f"defaults); the API server can safely take {safe} more"
         )
-        yield Problem(
-            "rate-limit/headroom", origin, message, "Lower the limits, virt-handler's first: it counts once a node."
-        )
+        help = _HEADROOM[guard] if guard or Component.HANDLER in asked else "Lower the limits."
+        yield Problem("rate-limit/headroom", origin, message, help)
 
 
 def listed(names: Iterable[str]) -> str:

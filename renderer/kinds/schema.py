@@ -11,8 +11,13 @@ from renderer.kinds import KINDS
 
 def schema(kind: str) -> dict[str, Any]:
     """The schema of one kind (draft 2020-12).  Raises `KeyError` for a kind that does not exist."""
-    generated = msgspec.json.schema(KINDS[kind])
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **_without_null(generated)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **schema_of(KINDS[kind])}
+
+
+def schema_of(model: type[msgspec.Struct]) -> dict[str, Any]:
+    """What a model accepts, without the dialect."""
+    generated: dict[str, Any] = _without_null(msgspec.json.schema(model))
+    return generated
 
 
 def _without_null(node: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from renderer.kinds.base import Descheduler, Facts, MonitoringSite, OperatorObject, OperatorRelease, Site
 from renderer.kinds.cluster import Cluster, ClusterSpec, NextVersions
-from renderer.kinds.fields import normal, seconds
+from renderer.kinds.fields import leaves_repository, normal, seconds
 from renderer.model import Origin, Problem, Tree
 from renderer.releases import descheduler, descheduler_operator, hyperconverged, kubevirt
 from renderer.releases.versions import Known, Version, look_up, parse
@@ -26,11 +26,12 @@ class _Lookup:
     def find(self, product: str, table: Mapping[str, Any], text: str, at: Origin) -> Known[Any] | None:
         """The release of a product, in its upstream numbering."""
         version = parse(text)
-        if version is not None and product == "HyperConverged" and version.major == 4:
-            upstream = hyperconverged.upstream(version)
-            self._add("release/assumed", at, *_assumed(version, upstream))
-            version = upstream
+        given = version
+        if version is not None and product == "HyperConverged":
+            version = hyperconverged.upstream(version)
         known = look_up(table, version, allow_newer=self.allow_newer) if version else None
+        if known is not None and given is not None and version is not None and given.major != version.major:
+            self._add("release/assumed", at, *_assumed(given, version))
         if known is None:
             self._add("release/unknown", at, f"{product} {text} is not known", _known(product, table))
         elif known.newer:
@@ -52,7 +53,10 @@ def _assumed(version: Version, upstream: Version) -> tuple[str, str]:
 
 def _known(product: str, table: Mapping[str, Any]) -> str:
     names = list(table)
-    also = ", or 4.N for OpenShift Virtualization 4.12 to 4.23" if product == "HyperConverged" else ""
+    also = ""
+    if product == "HyperConverged":
+        oldest, newest = hyperconverged.downstream(names[0]), hyperconverged.downstream(names[-1])
+        also = f", or 4.N for OpenShift Virtualization {oldest} to {newest}"
     return (
         f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
     )
@@ -131,10 +135,19 @@ def _release(
 
 def _check_order(now: NextVersions, coming: NextVersions, at: Origin) -> Iterator[Problem]:
     for name in ("hyperconverged", "kubevirt"):
-        before, after = (parse(getattr(versions, name) or "") for versions in (now, coming))
-        if before and after and (after.major, after.minor, after.patch or 0) < (before.major, before.minor, 0):
-            message = f"upgradingTo.{name} {after} is older than the present {before}"
+        texts = [getattr(versions, name) for versions in (now, coming)]
+        before, after = (_ordered(name, text) for text in texts)
+        if before and after and after[: len(before)] < before[: len(after)]:
+            message = f"upgradingTo.{name} {texts[1]} is older than the present {texts[0]}"
             yield Problem("release/mismatch", at.below(name), message, "Swap the two, or remove upgradingTo.")
+
+
+def _ordered(name: str, text: str | None) -> tuple[int, ...]:
+    """A version to be compared, with its patch release where that is given; empty where it is not a version."""
+    version = parse(text or "")
+    if version is not None and name == "hyperconverged":
+        version = hyperconverged.upstream(version)
+    return tuple(part for part in (version.major, version.minor, version.patch) if part is not None) if version else ()
 
 
 def _check_others(spec: ClusterSpec, at: Origin, allow_newer: bool) -> Iterator[Problem]:
@@ -143,7 +156,8 @@ def _check_others(spec: ClusterSpec, at: Origin, allow_newer: bool) -> Iterator[
             continue
         csv, minor = (parse(text or "") for text in (versions.descheduler_operator, versions.descheduler))
         if csv and descheduler_operator.schema(csv) is None:
-            help = f"Known ClusterServiceVersions are {', '.join(descheduler_operator.KNOWN)}."
+            known = ", ".join(descheduler_operator.KNOWN)
+            help = f"Give the version of its ClusterServiceVersion, not OpenShift's: known are {known}."
             yield Problem(
                 "release/unknown", place.below("deschedulerOperator"), f"descheduler operator {csv} is not known", help
             )
@@ -201,7 +215,7 @@ def _operator(spec: ClusterSpec, releases: tuple[OperatorRelease, ...]) -> Opera
         kind="HyperConverged" if release else "KubeVirt",
         name=given.name or upstream_name,
         namespace=given.namespace or namespace,
-        base=normal(given.base) if given.base else None,
+        base=normal(given.base) if given.base and not leaves_repository(given.base) else given.base,
     )
 
 

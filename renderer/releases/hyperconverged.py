@@ -6,10 +6,9 @@ every tag's `hack/config` names its KubeVirt.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from renderer.model import Path
 from renderer.releases.versions import Version
+from renderer.values import Value
 
 GROUP = "hco.kubevirt.io"
 TUNING_ANNOTATION = "hco.kubevirt.io/tuningPolicy"
@@ -18,8 +17,7 @@ NAME = "kubevirt-hyperconverged"
 """A singleton: the CRD's pattern and a constant of the operator (v1.18.1 api/v1/hyperconverged_types.go:17)."""
 
 
-@dataclass(frozen=True, slots=True)
-class HyperConvergedRelease:
+class HyperConvergedRelease(Value, frozen=True):
     """One minor release.
 
     `tuning_policy`: the field and its annotation exist; before, limits need the JSON patch annotation.
@@ -85,3 +83,8 @@ def upstream(version: Version) -> Version:
     pairs follow the same step.
     """
     return Version(1, version.minor - 4) if version.major == 4 else version
+
+
+def downstream(minor: str) -> str:
+    """OpenShift Virtualization's number of a HyperConverged minor release."""
+    return f"4.{int(minor.partition('.')[2]) + 4}"

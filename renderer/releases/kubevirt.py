@@ -5,9 +5,8 @@ Sources are files of the KubeVirt repository at the tag that first has the behav
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from renderer.model import Component, Limit, Path
+from renderer.values import Value
 
 API_VERSION = "kubevirt.io/v1"
 """Served by every release in the table (0.58 and 0.59 store v1alpha3)."""
@@ -15,8 +14,7 @@ API_VERSION = "kubevirt.io/v1"
 REFERENCE_POLICY_GATE = "InstancetypeReferencePolicy"
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(Value, frozen=True):
     """The rate limit that each component has when nothing is set.
 
     `since_patch` is the first patch release of the minor that has them.
@@ -27,8 +25,7 @@ class Defaults:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class KubeVirtRelease:
+class KubeVirtRelease(Value, frozen=True):
     """One minor release.  `gated` tells that the reference policy does nothing without its feature gate."""
 
     minor: str
@@ -93,8 +90,7 @@ RELEASES: dict[str, KubeVirtRelease] = {
 
 # Where a setting lives in the KubeVirt object.  Through HyperConverged's JSON patch annotation, one operation
 # adds the deepest part whose parent HyperConverged always writes: `depth` counts its steps.
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Value, frozen=True):
     """The path of a setting in `spec`; `depth` is the length of the path that a JSON patch operation adds."""
 
     path: Path

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from renderer.values import Value
 
 R = TypeVar("R")
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})(?:\.(0|[1-9][0-9]{0,4}))?")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
+class Version(Value, frozen=True, order=True):
     """MAJOR.MINOR[.PATCH]; `patch` is None where it was not given."""
 
     major: int
@@ -38,8 +38,7 @@ def parse(text: str) -> Version | None:
     return Version(int(major), int(minor), int(patch) if patch else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Known(Generic[R]):
+class Known(Value, Generic[R], frozen=True):
     """A release found in its table; `newer` where the newest known one stands in for an unknown newer one."""
 
     release: R

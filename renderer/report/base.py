@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from renderer.model import Finding, Severity
+from renderer.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Value, frozen=True):
     """A file that was or would be changed; `difference` is a unified diff for people, or empty."""
 
     path: str
@@ -19,8 +18,7 @@ class FileChange:
     difference: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Value, frozen=True):
     """The result of a command.  `line` gives the text of a source line, or nothing where it cannot be shown.
 
     `brief` leaves the notes to `check`, for commands that are about something else.
@@ -33,11 +31,11 @@ class Report:
     colour: bool = False
     quiet: bool = False
     brief: bool = False
-    counts: Counter[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        counted = Counter(str(finding.severity) for finding in self.findings)
-        object.__setattr__(self, "counts", counted)
+    @property
+    def counts(self) -> Counter[Severity]:
+        """How many findings there are of each severity."""
+        return Counter(finding.severity for finding in self.findings)
 
     def failed(self, *, strict: bool) -> bool:
         """Whether a finding makes the command fail."""

@@ -11,9 +11,10 @@ from renderer.report.base import Report
 
 def render(report: Report) -> tuple[str, str]:
     """The findings, the counts, and where files are concerned the changes, on stdout."""
+    counts = report.counts
     out: dict[str, Any] = {
         "findings": [_finding(finding) for finding in report.findings],
-        "summary": {f"{severity}s": report.counts[severity] for severity in Severity},
+        "summary": {f"{severity}s": counts[severity] for severity in Severity},
     }
     if report.files is not None:
         out["files"] = [{"path": change.path, "change": change.change} for change in report.files]

@@ -55,8 +55,9 @@ def _finding(finding: Finding, differences: Mapping[str, str], report: Report) -
     severity = _painted(f"{finding.severity}:", _COLOURS[finding.severity], report)
     yield f"{place.file}:{place.line}:{place.column}: {severity} {finding.message} [{finding.code}]"
     source = "" if place.file in differences else report.line(place.file, place.line)
-    yield from (f"     | {line}" for line in differences.get(place.file, "").splitlines())
+    yield from (f"     | {_printable(line)}" for line in differences.get(place.file, "").splitlines())
     if source and len(source) <= _WIDEST:
+        source = _printable(source)
         yield f"{place.line:>4} | {source}"
         length = max(1, min(place.length, len(source) - place.column + 1))
         pad = "".join("\t" if char == "\t" else " " for char in source[: place.column - 1])
@@ -66,6 +67,11 @@ def _finding(finding: Finding, differences: Mapping[str, str], report: Report) -
     if clusters or first:
         yield f"   {' '.join(filter(None, (clusters, first)))}"
     yield from (f"     {line}" for line in rest)
+
+
+def _printable(line: str) -> str:
+    """A line that leaves the terminal as it is, each character in its place."""
+    return line if line.isprintable() else "".join(char if char.isprintable() or char == "\t" else "�" for char in line)
 
 
 def _names(clusters: tuple[str, ...]) -> str:
@@ -78,12 +84,13 @@ def _change(change: FileChange, report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
+    counts = report.counts
     counted = [
-        f"{report.counts[severity]} {severity}{'s' if report.counts[severity] > 1 else ''}"
+        f"{counts[severity]} {severity}{'s' if counts[severity] > 1 else ''}"
         for severity in Severity
-        if report.counts[severity]
+        if counts[severity]
     ]
-    more = " (check shows the notes)" if report.brief and report.counts[Severity.NOTE] else ""
+    more = " (check shows the notes)" if report.brief and counts[Severity.NOTE] else ""
     return ". ".join(filter(None, (", ".join(counted) + more, report.summary)))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import assert_never
 from renderer.header import Ownership, ownership
 from renderer.model import TreeError
 from renderer.tree.disk import DiskTree, explained, kind, load
+from renderer.values import Value
 
 STAGING = ".staging-"
 """How the names of staging folders begin.  What a killed run left in one is no output."""
@@ -31,8 +31,7 @@ class State(StrEnum):
     NEWER = "newer"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Value, frozen=True):
     """One path that differs: its text on disk, if it is ours, and as rendered, both with LF; None where there is none.
 
     `blocking`: it stands where a file must be written but may not be replaced.  `reason`: why it counts as foreign.
@@ -46,8 +45,7 @@ class Change:
     blocking: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Value, frozen=True):
     """What differs, in order of path; and our own files that lie on disk with CRLF line ends, equal or not."""
 
     changes: tuple[Change, ...] = ()
@@ -89,8 +87,7 @@ def parents(path: str) -> Iterator[str]:
         yield path
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value, frozen=True):
     """What stands at a path: a text with LF, or what keeps us from reading one."""
 
     path: str

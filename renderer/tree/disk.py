@@ -1,7 +1,7 @@
 """Reads the files of a work tree, and nothing outside it."""
 
 # A path object for each file would cost more than the system calls on it.
-# ruff: noqa: PTH116, PTH206
+# ruff: noqa: PTH112, PTH116, PTH206
 from __future__ import annotations
 
 import errno
@@ -47,12 +47,11 @@ class DiskTree:
         try:
             with os.scandir(self.place(folder)) as found:
                 entries = [self._entry(item, folder) for item in found if item.name.lower() != ".git"]
-        except OSError as error:
-            raise explained(error) from None
-        except TreeError as error:
-            if error.missing:
+        except (OSError, TreeError) as error:
+            reason = explained(error) if isinstance(error, OSError) else error
+            if reason.missing:
                 return ()
-            raise
+            raise reason from None
         return sorted(entries, key=attrgetter("name"))
 
     def read(self, path: str, *, limit: int = MAX_BYTES) -> bytes:
@@ -98,7 +97,7 @@ class DiskTree:
         try:
             self._follow(item.path)
         except TreeError as error:
-            return Entry(item.name, folder=False, problem=str(error))
+            return Entry(item.name, folder=os.path.isdir(item.path), problem=str(error))
         return Entry(item.name, folder=False)
 
     def _follow(self, place: str) -> str:
@@ -193,7 +192,7 @@ def _refuse_other_than_folder(place: str, folder: str) -> None:
 
 def _refuse_large(size: int, limit: int) -> None:
     if size > limit:
-        raise TreeError(f"the file has {size} bytes or more; at most {limit} are read", code="policy/limit")
+        raise TreeError(f"the file has {size} bytes; at most {limit} are read", code="policy/limit")
 
 
 def _obstacle(place: str, parent: str) -> str:

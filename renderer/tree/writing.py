@@ -7,13 +7,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from renderer.model import TreeError
 from renderer.tree.changes import STAGING, Change, Comparison, State, compare, parents
 from renderer.tree.disk import MAX_DEPTH, DiskTree, explained, load
 from renderer.tree.lock import locked
+from renderer.values import Value
 
 _ODD = frozenset(("", ".", ".."))
 _SHOWN = 5
@@ -64,8 +64,7 @@ def write(
         raise CannotWrite(f"{folder} is left as it was: {_told(error, root)}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Value, frozen=True):
     """The rename that puts one piece of the new state in place, and the one that takes it back; both from, to."""
 
     do: tuple[str, str]
@@ -240,10 +239,18 @@ def _refuse_odd(path: str, folder: str) -> None:
 
 
 def _refuse_blocked(blocking: tuple[Change, ...]) -> None:
+    newer = [change.path for change in blocking if change.state is State.NEWER]
+    if newer:
+        message = f"a newer version of this tool wrote {_listed(newer)}; install that version and render again"
+        raise CannotWrite(message, blocking=blocking)
     if blocking:
-        names = ", ".join(f"{change.path} ({change.reason or change.state})" for change in blocking[:_SHOWN])
-        more = f" and {len(blocking) - _SHOWN} more" if len(blocking) > _SHOWN else ""
-        raise CannotWrite(f"not ours to replace: {names}{more}; move it away and render again", blocking=blocking)
+        names = _listed([f"{change.path} ({change.reason})" for change in blocking])
+        raise CannotWrite(f"not ours to replace: {names}; move it away and render again", blocking=blocking)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _told(error: OSError, root: Path) -> str:

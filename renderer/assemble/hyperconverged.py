@@ -1,0 +1,111 @@
+"""With HyperConverged: its own fields where it has them, else its JSON patch annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from renderer.assemble.annotation import Operation, annotation_place, compact, existing, merged, overlap, unsafe
+from renderer.assemble.fields import LIMITS, Field, Spelling, get, place
+from renderer.bases import Base
+from renderer.bases.patching import APPEND, pointer
+from renderer.kinds.base import Site
+from renderer.model import Component, Limit, Problem, Setting, Via, folded
+from renderer.releases import hyperconverged, kubevirt
+from renderer.releases.hyperconverged import TUNING_ANNOTATION
+
+
+def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spelling:
+    """The fields of the HyperConverged object."""
+    out = Spelling()
+    limits = {LIMITS[one.field]: one for one in settings if one.field in LIMITS}
+    tuning = (
+        _one_limit(limits) if all(r.hyperconverged and r.hyperconverged.tuning_policy for r in site.releases) else None
+    )
+    operations: list[Operation] = []
+    if tuning is not None:
+        out.fields.extend(_tuning_fields(tuning, site))
+    for setting in settings:
+        if setting.field == "instancetype.referencePolicy" and setting.via is Via.FIELD:
+            out.fields.append(
+                Field(hyperconverged.REFERENCE_POLICY[site.operator.api_version], setting.value, setting.origin)
+            )
+        elif setting.field not in LIMITS or tuning is None:
+            operations.extend(_operations(setting, site))
+    operations.sort(key=lambda operation: operation.where)
+    if base is not None:
+        out.problems.extend(_hidden_replicas(settings, base))
+    out.problems.extend(_tuning_conflicts(tuning, limits, base))
+    if operations:
+        whole = merged(operations, base)
+        out.problems.extend(whole.problems)
+        out.fields.extend(whole.fields)
+        out.problems.extend(unsafe(operations, whole.fields, site))
+    return out
+
+
+def _one_limit(limits: Mapping[Component, Setting]) -> Setting | None:
+    """The setting of any component, if all four ask for the same limit."""
+    same = len(limits) == len(Component) and len({one.value for one in limits.values()}) == 1
+    return limits[Component.API] if same else None
+
+
+def _tuning_fields(setting: Setting, site: Site) -> Iterator[Field]:
+    limit: Limit = setting.value
+    annotation = compact({"qps": limit.qps, "burst": limit.burst})
+    yield Field(("metadata", "annotations", TUNING_ANNOTATION), annotation, setting.origin)
+    yield Field(hyperconverged.TUNING_POLICY[site.operator.api_version], "annotation", setting.origin)
+
+
+def _operations(setting: Setting, site: Site) -> Iterator[Operation]:
+    if setting.field in LIMITS:
+        limiter = kubevirt.limiter(LIMITS[setting.field])
+        yield _operation(limiter, {"qps": setting.value.qps, "burst": setting.value.burst}, setting)
+    elif setting.field == "virtApi.replicas":
+        yield _operation(kubevirt.COMPONENT_PATCHES, kubevirt.replicas_patch(setting.value), setting)
+    else:
+        yield _operation(kubevirt.REFERENCE_POLICY, setting.value, setting)
+        ungated = [
+            r for r in site.releases if r.kubevirt.gated and not (r.hyperconverged and r.hyperconverged.sets_gate)
+        ]
+        if ungated:
+            yield _operation(kubevirt.GATES, kubevirt.REFERENCE_POLICY_GATE, setting)
+
+
+def _operation(place: kubevirt.Field, value: Any, setting: Setting) -> Operation:
+    for step in reversed(place.path[place.depth :]):
+        value = [value] if step == APPEND else {step: value}
+    return Operation(place.path[: place.depth], value, setting)
+
+
+def _tuning_conflicts(
+    tuning: Setting | None, limits: Mapping[Component, Setting], base: Base | None
+) -> Iterator[Problem]:
+    """The tuning policy and limits of single components do not combine: HyperConverged shares one pair for all four."""
+    if base is None or not limits:
+        return
+    if tuning is None:
+        for path in hyperconverged.TUNING_POLICY.values():
+            if get(base.body, path) is not None:
+                message = (
+                    f"{place(base, *path)} sets {folded(path)}, which overrides limits of single components, or is "
+                    "overridden by virt-handler's for all of them"
+                )
+                yield Problem("base/conflict", next(iter(limits.values())).origin, message, "Remove it from the base.")
+        return
+    for operation in existing(base)[0]:
+        where = str(operation.get("path"))
+        if any(overlap(where, pointer(kubevirt.limiter(component).path)) for component in Component):
+            message = f"{annotation_place(base)} changes {where} beside the tuning policy: the one would undo the other"
+            yield Problem("base/conflict", tuning.origin, message, "Remove that operation from the base.")
+
+
+def _hidden_replicas(settings: Sequence[Setting], base: Base) -> Iterator[Problem]:
+    """spec.infra.replicas, which HyperConverged can only get from its JSON patch annotation, wins over ours."""
+    for setting in settings:
+        for operation in existing(base)[0] if setting.field == "virtApi.replicas" else ():
+            where, value = str(operation.get("path")), operation.get("value")
+            within = where == "/spec/infra" and isinstance(value, dict) and "replicas" in value
+            if within or where == "/spec/infra/replicas":
+                message = f"{annotation_place(base)} sets {where}, and its replicas win over virt-api's own number"
+                yield Problem("base/conflict", setting.origin, message, "Remove one of the two.")

@@ -1,0 +1,26 @@
+"""How much of a file is read."""
+
+from __future__ import annotations
+
+from renderer.values import Value
+
+MAX_BYTES = 1 << 20
+"""The largest policy file that is read: 1 MiB, some two thousand clusters in one file."""
+MAX_FOREIGN_BYTES = 4 << 20
+"""The largest manifest of somebody else that is read; big CustomResourceDefinitions fit."""
+MAX_DEPTH = 32
+MAX_NODES = 20_000
+
+
+class Limits(Value, frozen=True):
+    """How much of one file is read: bytes, levels of nesting, and fields once aliases are expanded."""
+
+    size: int
+    depth: int
+    nodes: int
+
+
+POLICY = Limits(MAX_BYTES, MAX_DEPTH, MAX_NODES)
+FOREIGN = Limits(MAX_FOREIGN_BYTES, MAX_DEPTH, 50 * MAX_NODES)
+GENERATED = Limits(16 << 20, 128, 200 * MAX_NODES)
+"""For what programs write: exported CustomResourceDefinitions, and what kustomize builds."""
