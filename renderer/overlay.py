@@ -74,7 +74,7 @@ def _add(where: dict[str, tuple[Body | list[Any], set[str]]], path: str, manifes
 
 
 def _sealed(bodies: Mapping[str, tuple[Body | list[Any], set[str]]]) -> dict[str, str]:
-    return {path: header.sealed(emit.yaml(body), names) for path, (body, names) in sorted(bodies.items())}
+    return {path: header.sealed(emit.remembered(body), names) for path, (body, names) in sorted(bodies.items())}
 
 
 def _root(site: Site, bodies: Mapping[str, object]) -> Body:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 CACHE = "kubevirt-policy-testbed"
 SECONDS = 300
-_SPECIAL = re.compile(r'"@float:(-?\.inf|\.nan)@"')
+_TESTS = re.compile(r"""^["']?tests["']?[ ]*:(?![ ]*\[[ ]*\])""", re.MULTILINE)
+_RULE_FILES = re.compile(r"""["']?rule_files["']?\s*:""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +66,30 @@ def _run(program: Path, verb: str, what: str, file: Path) -> Ended:
     return Ended(ended.returncode != 0, tuple(lines))
 
 
-def with_rules(test: dict[str, Any], files: Iterable[str]) -> str:
-    """A file of unit tests that is about these rule files, as JSON, which promtool reads as well."""
-    body = _plain({**test, "rule_files": list(files)})
-    return _SPECIAL.sub(lambda found: found.group(1), json.dumps(body, ensure_ascii=False, indent=1))
+def with_rules(test: str, files: Iterable[str]) -> str:
+    """A file of unit tests with these rule files in place of its own.
+
+    Raises `ValueError` for JSON that is none, and for a file without tests, which would pass in silence.
+    The rest stays as it is: promtool reads YAML by other rules than we do, `2e9` as a number.
+    """
+    names = json.dumps(list(files))
+    if test.lstrip().startswith("{"):
+        body = json.loads(test)
+        if not body.get("tests"):
+            raise ValueError("it holds no tests")
+        return json.dumps({**body, "rule_files": list(files)}, ensure_ascii=False)
+    if not _TESTS.search(test):
+        raise ValueError("it holds no tests")
+    lines = list(_without_rule_files(test.removeprefix("\ufeff").splitlines()))
+    start = next((number for number, line in enumerate(lines, 1) if line.startswith("---")), 0)
+    return "\n".join([*lines[:start], f"rule_files: {names}", *lines[start:], ""])
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no words for infinity and for what is no number; YAML has."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"@float:{'.nan' if math.isnan(value) else '.inf' if value > 0 else '-.inf'}@"
-    return value
+def _without_rule_files(lines: Iterable[str]) -> Iterator[str]:
+    """The lines but for the top-level key and what belongs to it: what is indented, and items of a list."""
+    inside = False
+    for line in lines:
+        if not line.startswith((" ", "\t", "#", "- ", "]")) and line.strip():
+            inside = _RULE_FILES.match(line) is not None
+        if not inside:
+            yield line

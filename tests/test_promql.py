@@ -57,6 +57,31 @@ def test_unknown_functions_are_no_matter_of_syntax(text: str) -> None:
     assert parse(text).faults == ()
 
 
+DEEP = {
+    "brackets": "(" * 60_000,
+    "nested": "(" * 30_000 + "x" + ")" * 30_000,
+    "calls": "abs(" * 10_000 + "x" + ")" * 10_000,
+    "signs": "-" * 60_000 + "x",
+    "sums": "x" + " + x" * 20_000,
+    "sets": "x" + " or x" * 10_000,
+    "powers": "x" + "^x" * 20_000,
+    "subqueries": "x" + "[5m:1m]" * 9_000,
+}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=DEEP)
+def test_deep_expressions(text: str) -> None:
+    """A fault, at once: neither a native stack nor ours overflows."""
+    (fault,) = parse(text).faults
+    assert "split it" in fault.message
+
+
+@pytest.mark.parametrize("text", ["abs(" * 199 + "x" + ")" * 199, "x" + " + x" * 199, "-" * 199 + "x"])
+def test_as_deep_as_may_be(text: str) -> None:
+    assert parse(text).faults == ()
+    assert not parse(text).loses("instance")
+
+
 LABELS = [
     ("sum(x)", True),
     ("count(x) by (node)", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 from renderer.catalog import load_aware, rate_limits, rebalancing
 from renderer.catalog.model import Group, Rule, Source
@@ -23,4 +24,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {"rebalancing": ("load-aware", "rate-limi
 def groups(names: Iterable[str], source: Source) -> dict[str, Group]:
     """The named groups and those that they need, by catalogue name, each once."""
     wanted = {name for given in names for name in (given, *NEEDS.get(given, ()))}
-    return {name: build(source) for name, build in CATALOG.items() if name in wanted}
+    return {name: _group(name, source) for name in CATALOG if name in wanted}
+
+
+@lru_cache(maxsize=64)
+def _group(name: str, source: Source) -> Group:
+    return CATALOG[name](source)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
@@ -61,7 +60,7 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
             raise CannotRun(_MISSING)
         wanted = {name: one for name, one in outcome.rendered.items() if not clusters or name in clusters}
         jobs = list(_jobs(wanted))
-        tests = {job.test: _read(repository.tree, job) for job in jobs if job.test}
+        tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             ended = list(pool.map(lambda job: _run(found, job, tests), jobs))
         failures = [_finding(job, one) for job, one in zip(jobs, ended, strict=True) if one.failed]
@@ -100,20 +99,14 @@ def _rule_files(rendered: Rendered) -> Iterator[tuple[str, str]]:
             yield name, "".join(body["data"].values()) if "data" in body else emit.yaml(body["spec"])
 
 
-def _read(tree: Tree, job: _Job) -> dict[str, Any]:
+def _read(tree: Tree, path: str) -> str:
     try:
-        read = documents.read_foreign(job.test, tree.read(job.test))
+        return tree.read(path).decode("utf-8", "replace")
     except TreeError as error:
-        raise CannotRun(f"{job.test}: {error}") from None
-    if read.findings or len(read.documents) != 1:
-        problem = (
-            f"{read.findings[0].position.line}: {read.findings[0].message}" if read.findings else "1: one document"
-        )
-        raise CannotRun(f"{job.test}:{problem}: promtool's unit tests are one YAML document.")
-    return read.documents[0].data
+        raise CannotRun(f"{path}: {error}") from None
 
 
-def _run(program: Path, job: _Job, tests: Mapping[str, dict[str, Any]]) -> Ended:
+def _run(program: Path, job: _Job, tests: Mapping[str, str]) -> Ended:
     with TemporaryDirectory(prefix="kubevirt-policy-") as folder:
         names = []
         for name, text in job.rules:
@@ -123,7 +116,10 @@ def _run(program: Path, job: _Job, tests: Mapping[str, dict[str, Any]]) -> Ended
             checked = [promtool.check_rules(program, Path(folder, name)) for name in names]
             return Ended(any(one.failed for one in checked), tuple(line for one in checked for line in one.lines))
         path = Path(folder, "unit-tests.yml")
-        path.write_text(promtool.with_rules(tests[job.test], names), encoding="utf-8")
+        try:
+            path.write_text(promtool.with_rules(tests[job.test], names), encoding="utf-8")
+        except ValueError as error:
+            return Ended(True, (f"   {job.test}: {error}",))
         return promtool.test_rules(program, path)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from renderer import documents, promql
+from renderer.kinds import templates
 from renderer.kinds.base import Site
 from renderer.kinds.fields import prometheus_seconds, shown
 from renderer.kinds.rule_spec import Rule
@@ -20,8 +21,6 @@ _RESERVED = {
 }
 _RATES = frozenset(("rate", "increase", "irate", "delta", "idelta", "deriv", "predict_linear", "changes", "resets"))
 _SCRAPES_NEEDED, _SCRAPES_WANTED = 2, 4
-_ACTION = re.compile(r"\{\{(?:\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[^\"`])*?\}\}", re.DOTALL)
-_TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|`[^`]*`|/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.$])[A-Za-z_]\w*")
 _KEYWORDS = frozenset(
     ("if", "else", "end", "range", "with", "define", "template", "block", "break", "continue", "nil", "true", "false")
@@ -71,20 +70,21 @@ def _check_record(rule: Rule, at: Origin) -> Iterator[Problem]:
 
 def _check_template(text: str, at: Origin) -> Iterator[Problem]:
     """Unknown functions and actions that are never closed: Prometheus would refuse the file, or send the error."""
-    for action in _ACTION.finditer(text):
-        for word in _WORD.finditer(_TEXT.sub(lambda found: " " * len(found.group()), action.group())):
+    found = templates.read(text)
+    for offset, action in found.actions:
+        for word in _WORD.finditer(action):
             name = word.group()
             if name not in prometheus.TEMPLATE_FUNCTIONS and name not in _KEYWORDS:
-                place = documents.within(at, action.start() + word.start(), len(name))
+                place = documents.within(at, offset + word.start(), len(name))
                 message = f"templates of alerts have no function {shown(name)}"
-                yield Problem(
-                    "rules/template", place, message, "Write .Labels, .Value or one of Prometheus's functions."
-                )
-    rest = _ACTION.sub(lambda found: " " * len(found.group()), text)
-    for mark in ("{{", "}}"):
-        if mark in rest:
-            place = documents.within(at, rest.index(mark), 2)
-            yield Problem("rules/template", place, f"{mark} has no counterpart", "Close the action, or remove it.")
+                help = "Write .Labels, .Value or one of Prometheus's functions."
+                yield Problem("rules/template", place, message, help)
+    if found.stray is not None:
+        mark = text[found.stray : found.stray + 2]
+        message = f"{mark} has no counterpart"
+        yield Problem(
+            "rules/template", documents.within(at, found.stray, 2), message, "Close the action, or remove it."
+        )
 
 
 def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[Problem]:

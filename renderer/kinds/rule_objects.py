@@ -37,7 +37,7 @@ def manifest(name: str, groups: Sequence[Body], *, site: Site, policy: str) -> M
     metadata: dict[str, Any] = {"name": name, "namespace": site.monitoring.rule_namespace}
     if site.monitoring.rule_labels:
         metadata["labels"] = dict(site.monitoring.rule_labels)
-    text = emit.yaml({"groups": list(groups)})
+    text = emit.remembered({"groups": list(groups)})
     if annotations := engine_annotations(site, custom=custom, text=text):
         metadata["annotations"] = annotations
     if custom:

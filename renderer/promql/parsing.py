@@ -15,6 +15,9 @@ from renderer.promql.tokens import Token, tokens
 
 PARSER_KNOWS = (3, 11)
 """The newest minor release of Prometheus whose syntax promql-parser 0.12 follows."""
+MAX_DEEPENING = 200
+_OPERATORS = "( [ { + - * / % ^ == != > < >= <= </ >/ and or unless atan2"
+_DEEPENING = frozenset(_OPERATORS.split())
 _UNKNOWN = re.compile(r"unknown function with name '([^']*)'")
 _NEWER_WORDS = {"anchored": (3, 7), "smoothed": (3, 7)}
 """Modifiers that it lacks although a release that it follows has them."""
@@ -78,12 +81,24 @@ def parse(text: str) -> Expression:
 
     found = list(tokens(text))
     calls = tuple(_calls(found))
+    if (deep := _too_deep(found)) is not None:
+        return Expression(text, faults=(deep,), calls=calls)
     message = _check(text)
     if message:
         unknown = _UNKNOWN.search(message) is not None
         return Expression(text, faults=() if unknown else (_fault(text, message, found),), calls=calls)
     tree = promql_parser.parse(text)
     return Expression(text, (), calls, frozenset(_metrics(tree)), tuple(_windows(found, tree)), tree)
+
+
+def _too_deep(found: list[Token]) -> Fault | None:
+    """The parser recurses in native code, where deep nesting would end the process; so does what walks the result."""
+    deepening = [token for token in found if token.text in _DEEPENING]
+    if len(deepening) <= MAX_DEEPENING:
+        return None
+    first = deepening[MAX_DEEPENING]
+    message = f"the expression has more than {MAX_DEEPENING} operators and brackets: split it into records"
+    return Fault(message, first.start, len(first.text))
 
 
 def _check(text: str) -> str:

@@ -65,11 +65,13 @@ def test_failing(tmp_path: Path, promtool: Path) -> None:
     assert "clusters: a, b." in ended.stdout
 
 
-@pytest.mark.parametrize("unit", ["tests: [", "- a", "tests: 5"])
+@pytest.mark.parametrize("unit", ["tests: [", "- a", "tests: 5", "{a: 1}", ""])
 def test_no_unit_tests(unit: str, tmp_path: Path, promtool: Path) -> None:
     """A file that promtool cannot read: told, and no crash."""
     repository(tmp_path, unit)
-    assert run(tmp_path, promtool).returncode in (1, 2)
+    ended = run(tmp_path, promtool)
+    assert ended.returncode == 1
+    assert "[rules/test-failed]" in ended.stdout
 
 
 def test_errors_come_first(tmp_path: Path, promtool: Path) -> None:
