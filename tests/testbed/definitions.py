@@ -39,12 +39,18 @@ def _load(name: str) -> dict[str, Any]:
 
 
 def _serves(access: Access, body: dict[str, Any]) -> bool:
-    """Whether objects can be listed in every version."""
+    """Whether every version is announced, and objects can be listed in it."""
     spec = body["spec"]
+    group, plural = spec["group"], spec["names"]["plural"]
     try:
+        groups = {found["name"]: found for found in access.get("/apis")["groups"]}
+        announced = {found["version"] for found in groups[group]["versions"]}
         for version in spec["versions"]:
-            access.get(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
-    except Refused:
+            resources = access.get(f"/apis/{group}/{version['name']}")["resources"]
+            if version["name"] not in announced or plural not in {found["name"] for found in resources}:
+                return False
+            access.get(f"/apis/{group}/{version['name']}/{plural}")
+    except (Refused, KeyError):
         return False
     return True
 
@@ -56,3 +62,17 @@ def _remove(access: Access, name: str) -> None:
         if not refused.missing:
             raise
     until(lambda: not access.exists(f"{_PATH}/{name}"), f"{name} goes")
+    plural, _, group = name.partition(".")
+    until(lambda: not _announced(access, group, plural), f"{name} is no longer announced")
+
+
+def _announced(access: Access, group: str, plural: str) -> bool:
+    """Whether any version of the group still lists the kind: the next release must not be taken for this one."""
+    versions = [found["versions"] for found in access.get("/apis")["groups"] if found["name"] == group]
+    paths = [f"/apis/{group}/{version['version']}" for found in versions for version in found]
+    try:
+        return any(plural in {kind["name"] for kind in access.get(path)["resources"]} for path in paths)
+    except Refused as refused:
+        if not refused.missing:
+            raise
+        return False
