@@ -42,6 +42,7 @@ SEVERITIES: dict[str, Severity] = {
     "overlay/newer": _ERROR,
     "overlay/orphaned": _ERROR,
     "overlay/stale": _ERROR,
+    "overlay/untracked": _ERROR,
     "policy/ambiguous-scalar": _ERROR,
     "policy/duplicate-key": _ERROR,
     "policy/duplicate-name": _ERROR,
