@@ -14,6 +14,7 @@ SEVERITIES: dict[str, Severity] = {
     "base/not-listed": _ERROR,
     "base/outside": _ERROR,
     "base/required": _ERROR,
+    "base/still-listed": _ERROR,
     "base/unreadable": _ERROR,
     "build/base-stderr": _WARNING,
     "build/crds": _ERROR,
