@@ -10,7 +10,7 @@ from msgspec import Meta
 from renderer.kinds import manifests
 from renderer.kinds.base import Metadata, OperatorRelease, Policy, PolicySpec, Request, Site, check_path
 from renderer.kinds.fields import RepoPath
-from renderer.model import Body, Origin, Problem, Setting, Tree, Via
+from renderer.model import Body, Origin, Problem, Setting, Tree, Via, listed
 
 ReferencePolicy = Literal["reference", "expand", "expandAll"]
 
@@ -120,7 +120,7 @@ def _rewritten(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) -> I
         consequence = "Git and the cluster would differ for ever, and a new apply is refused"
         message = f"{spec.reference_policy} rewrites {count}: {consequence}"
         help = "Keep reference for machines that Git declares, or write acknowledge: [rewrites-declared-vms]. They are:"
-        yield Problem("expansion/rewrites-vms", at, message, "\n".join([help, *machines]))
+        yield Problem("expansion/rewrites-vms", at, message, listed(help, machines))
 
 
 def _uses(body: Body) -> str:
@@ -151,5 +151,5 @@ def _not_inspected(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) 
         places = f"{len(found.opaque)} place{'s' if len(found.opaque) > 1 else ''}"
         message = f"{places} could not be searched for virtual machines"
         yield Problem(
-            "expansion/not-inspected", at.below("manifests"), message, "\n".join(["Look there by hand:", *found.opaque])
+            "expansion/not-inspected", at.below("manifests"), message, listed("Look there by hand:", found.opaque)
         )
