@@ -8,7 +8,7 @@ from renderer.bases.kustomization import Kustomization, Kustomizations
 from renderer.bases.matching import choose
 from renderer.bases.values import Base, BaseProblem, Subject, Wanted
 from renderer.bases.walking import Stopped, Walk
-from renderer.model import Origin, Tree
+from renderer.model import Origin, Tree, listed, printable
 
 
 class BaseReader:
@@ -68,5 +68,5 @@ class BaseReader:
         origin = Origin(found.origin.document, ("components",), key=True) if isinstance(found, Kustomization) else None
         file = origin.document.file if origin else folder
         message = f"nothing on the way to the object lists our component {component}"
-        help = f"Add to components: in {file}:\n  - {paths.relative(component, folder)}"
+        help = listed(f"Add to components: in {printable(file)}:", [f"  - {paths.relative(component, folder)}"])
         return BaseProblem("base/not-listed", message, help, origin)
