@@ -73,6 +73,8 @@ def changed(found: Comparison) -> list[FileChange]:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
+    if change.state is State.EDITED and header.in_conflict(change.before or ""):
+        return "overlay/edited", "unresolved merge conflict", f"Resolve those of the policies. {_RENDER}"
     if change.state is not State.FOREIGN:
         return _MESSAGES[change.state]
     reason = change.reason or "it does not carry this tool's header"
@@ -96,7 +98,7 @@ def _first_difference(change: Change) -> int:
     pairs = enumerate(zip(before, after, strict=False), start=1)
     differing = [number for number, (one, other) in pairs if one != other]
     if len(before) != len(after):
-        differing.append(min(len(before), len(after)))
+        differing.append(max(min(len(before), len(after)), 1))
     # The digest in the header differs whenever anything does; what people look for stands below it.
     return next((number for number in differing if number > header.LINES), (differing or [1])[0])
 
