@@ -53,6 +53,7 @@ SEVERITIES: dict[str, Severity] = {
     "policy/syntax": _ERROR,
     "policy/type": _ERROR,
     "policy/unknown-key": _ERROR,
+    "policy/unneeded": _WARNING,
     "policy/unreadable": _ERROR,
     "policy/value": _ERROR,
     "rate-limit/below-default": _WARNING,

@@ -160,6 +160,12 @@ def check_path(path: str | None, origin: Origin) -> Iterator[Problem]:
         yield Problem("base/outside", origin, message, help)
 
 
+def unneeded(word: str, reason: str, origin: Origin) -> Problem:
+    """An acknowledgement of something that does not happen; it would hide it once it does."""
+    help = "Remove it, so that it is asked for again when it is needed."
+    return Problem("policy/unneeded", origin, f"nothing asks to acknowledge {word} with {reason}", help)
+
+
 class Policy(Strict, frozen=True, kw_only=True):
     """A document of a policy kind: what it means by itself and on a site."""
 
