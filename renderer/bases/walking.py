@@ -112,7 +112,14 @@ class Walk:
         parsed = self.files.documents(path)
         (self.creating if parsed.skipped else self.problems).extend(parsed.problems)
         found = (each for document in parsed.documents for each in items(document.data, Origin(document)))
-        return [Subject(tidy(body), origin) for body, origin in found if _operator(body)]
+        subjects = []
+        for body, origin in found:
+            if not isinstance(body.get("kind"), str | None):
+                message, help = "kind is not a text: is this a template?", "Commit the manifest that it gives."
+                self._fail(message, help, origin.below("kind"))
+            elif _operator(body):
+                subjects.append(Subject(tidy(body), origin))
+        return subjects
 
     def _component(
         self, reference: Reference, folder: str, above: tuple[str, ...], subjects: list[Subject]
