@@ -15,7 +15,7 @@ from renderer import __version__, documents
 from renderer.decode import has_null, mistakes
 from renderer.findings import SEVERITIES
 from renderer.kinds.fields import Strict, leaves_repository, normal, shown
-from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, TreeError
+from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, TreeError, printable
 from renderer.pipeline import Settings
 
 FILE = ".kubevirt-policy.yaml"
@@ -86,7 +86,7 @@ def _error(problems: list[Problem]) -> ConfigError:
 
 
 def _told(place: Position, fault: Finding | Problem, code: str) -> str:
-    return f"{place.file}:{place.line}:{place.column}: {fault.message} [{code}]. {fault.help}"
+    return printable(f"{place.file}:{place.line}:{place.column}: {fault.message} [{code}]. {fault.help}")
 
 
 def _check_version(config: Config, origin: Origin) -> Iterator[Problem]:

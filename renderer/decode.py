@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from renderer.findings import SEVERITIES
 from renderer.kinds import KINDS, Cluster, ClusterFacts, Policy
-from renderer.kinds.base import API_VERSION
+from renderer.kinds.base import API_VERSION, check_selector
 from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
 from renderer.kinds.schema import schema_of
-from renderer.model import Document, Origin, Path, Problem, Tree, folded
+from renderer.model import Document, Origin, Path, Problem, Severity, Tree, folded
 from renderer.values import Value, field
 
 T = TypeVar("T")
@@ -31,53 +32,97 @@ _TYPES = {
 
 
 class Decoded(Value, Generic[T], frozen=True, eq=False):
-    """A typed document and its origin; equal only to itself."""
+    """A typed document and its origin; equal only to itself.
+
+    `refused` is a policy with an error of its own: it is selected like any other, and never applied.
+    """
 
     value: T
     origin: Origin
+    refused: bool = False
+
+
+class Broken(Value, frozen=True):
+    """What can be told of a document that could not be decoded; `None` where that cannot be read either."""
+
+    name: str | None
+    labels: dict[str, str] | None
 
 
 class Fleet(Value, frozen=True):
-    """All documents of a repository, by kind; `problems` are errors of single documents."""
+    """All documents of a repository, by kind; `problems` are errors of single documents.
+
+    The broken ones are no part of it, but they exist: what is missing only because of them is not said again.
+    """
 
     clusters: list[Decoded[Cluster]] = field(default_factory=list)
     facts: list[Decoded[ClusterFacts]] = field(default_factory=list)
     policies: list[Decoded[Policy]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    broken_clusters: list[Broken] = field(default_factory=list)
+    broken_facts: list[Broken] = field(default_factory=list)
 
 
 def decode(documents: Iterable[Document], tree: Tree) -> Fleet:
-    """The fleet that the documents describe; documents with errors are left out of it."""
+    """The fleet that the documents describe; of those with one name the first, without those that are broken."""
     fleet = Fleet()
+    first: dict[tuple[str, str], Origin] = {}
     for document in documents:
         origin = Origin(document)
-        kind = document.data.get("kind")
-        if document.data.get("apiVersion") != API_VERSION or not isinstance(kind, str) or kind not in KINDS:
-            fleet.problems.extend(_foreign(document.data, origin))
+        value = _decoded(fleet, document, origin)
+        if value is None:
             continue
-        if has_null(document.data):  # to the models None is a key that was left out
-            fleet.problems.extend(mistakes(KINDS[kind], origin))
+        problems = list(value.check(origin, tree))
+        fleet.problems.extend(problems)
+        key = (type(value).__name__, value.metadata.name)
+        if key in first:
+            fleet.problems.append(_duplicate(key, origin, first[key]))
             continue
-        try:
-            value = msgspec.convert(document.data, KINDS[kind])
-        except msgspec.ValidationError as error:
-            other = Problem("policy/value", origin, str(error), "Compare it with the kind's JSON Schema.")
-            fleet.problems.extend(mistakes(KINDS[kind], origin) or [other])
-            continue
-        fleet.problems.extend(value.check(origin, tree))
-        _sort(fleet, value, origin)
-    fleet.problems.extend(_duplicates(fleet))
+        first[key] = origin
+        match value:
+            case Cluster():
+                fleet.clusters.append(Decoded(value, origin))
+            case ClusterFacts():
+                fleet.facts.append(Decoded(value, origin))
+            case Policy():
+                refused = any(SEVERITIES[problem.code] is Severity.ERROR for problem in problems)
+                unclear = list(check_selector(value.spec.clusters, origin.below("spec", "clusters")))
+                fleet.problems.extend(unclear)
+                if not unclear:
+                    fleet.policies.append(Decoded(value, origin, refused))
     return fleet
 
 
-def _sort(fleet: Fleet, value: Cluster | ClusterFacts | Policy, origin: Origin) -> None:
-    match value:
-        case Cluster():
-            fleet.clusters.append(Decoded(value, origin))
-        case ClusterFacts():
-            fleet.facts.append(Decoded(value, origin))
-        case Policy():
-            fleet.policies.append(Decoded(value, origin))
+def _decoded(fleet: Fleet, document: Document, origin: Origin) -> Cluster | ClusterFacts | Policy | None:
+    kind = document.data.get("kind")
+    if document.data.get("apiVersion") != API_VERSION or not isinstance(kind, str) or kind not in KINDS:
+        problems = list(_foreign(document.data, origin))
+    elif has_null(document.data):  # to the models None is a key that was left out
+        problems = mistakes(KINDS[kind], origin)
+    else:
+        try:
+            return msgspec.convert(document.data, KINDS[kind])
+        except msgspec.ValidationError as error:
+            other = Problem("policy/value", origin, str(error), "Compare it with the kind's JSON Schema.")
+            problems = mistakes(KINDS[kind], origin) or [other]
+    fleet.problems.extend(problems)
+    if problems:
+        _keep_broken(fleet, document.data)
+    return None
+
+
+def _keep_broken(fleet: Fleet, data: dict[str, Any]) -> None:
+    kind = data.get("kind")
+    meant = get_close_matches(kind, KINDS, 1) if isinstance(kind, str) else []
+    metadata = data.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name, labels = metadata.get("name"), metadata.get("labels", {})
+    plain = isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values())
+    broken = Broken(name if isinstance(name, str) else None, labels if plain else None)
+    if meant == ["Cluster"]:
+        fleet.broken_clusters.append(broken)
+    if meant == ["ClusterFacts"]:
+        fleet.broken_facts.append(broken)
 
 
 def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
@@ -100,18 +145,10 @@ def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
                 return
 
 
-def _duplicates(fleet: Fleet) -> Iterator[Problem]:
-    first: dict[tuple[str, str], Origin] = {}
-    items: Iterable[Decoded[Any]] = (*fleet.clusters, *fleet.facts, *fleet.policies)
-    for item in items:
-        key = (str(item.origin.document.data["kind"]), item.value.metadata.name)
-        if key in first:
-            place = first[key].below("metadata", "name").position
-            message = f"{key[0]} {key[1]} is declared twice, first at {place.file}:{place.line}"
-            yield Problem(
-                "policy/duplicate-name", item.origin.below("metadata", "name"), message, "Rename or remove one of them."
-            )
-        first.setdefault(key, item.origin)
+def _duplicate(key: tuple[str, str], origin: Origin, first: Origin) -> Problem:
+    place = first.below("metadata", "name").position
+    message = f"{key[0]} {key[1]} is declared twice, first at {place.file}:{place.line}"
+    return Problem("policy/duplicate-name", origin.below("metadata", "name"), message, "Rename or remove one of them.")
 
 
 def has_null(data: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol, TypeAlias
 
@@ -181,6 +181,18 @@ class Overlay(Value, frozen=True):
     files: Mapping[str, str]
     intent: tuple[tuple[Path, Any], ...] = ()
     apart: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def printable(text: str) -> str:
+    r"""Foreign text on one line, and harmless to a terminal: what is not printable as `\n`, `\x1b`, `\u202e`."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def listed(help: str, items: Iterable[str]) -> str:
+    """A help and a line for each item.  The only line breaks of a help are those between them."""
+    return "\n".join([help, *map(printable, items)])
 
 
 def folded(path: Path) -> str:

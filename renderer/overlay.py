@@ -19,6 +19,12 @@ SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
 FLUX_PRUNE = "kustomize.toolkit.fluxcd.io/prune"
 FLUX_APPLY = "kustomize.toolkit.fluxcd.io/ssa"
+FLUX_RECONCILE = "kustomize.toolkit.fluxcd.io/reconcile"
+FLUX_FORCE = "kustomize.toolkit.fluxcd.io/force"
+ARGO_HOOK = "argocd.argoproj.io/hook"
+
+_RECREATING = ("Force", "Replace")
+_NOT_APPLIED = {FLUX_RECONCILE: ("disabled",), FLUX_APPLY: ("ignore", "ifnotpresent")}
 
 _KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
@@ -194,10 +200,14 @@ def _protection(site: Site, base: Base | None, problems: list[Problem]) -> Itera
             options |= {"ServerSideApply": "true"} if partial else {}
             merged = _sync_options(options, base, problems)
             yield _annotation(SYNC_OPTIONS, merged, place)
+            if base is not None and _base_annotation(base, ARGO_HOOK):
+                problems.append(_not_applied(base, ("annotations", ARGO_HOOK), "Argo CD"))
             if partial:
                 yield _annotation(COMPARE_OPTIONS, "IgnoreExtraneous", place)
         case "flux":
             yield from _flux(FLUX_PRUNE, "disabled", base, place, problems)
+            if base is not None:
+                problems.extend(_left_alone_by_flux(base))
             if partial:
                 yield _annotation(FLUX_APPLY, "Merge", place)
         case "none":
@@ -218,16 +228,42 @@ def _flux(key: str, value: str, base: Base | None, place: Origin, problems: list
 def _sync_options(ours: dict[str, str], base: Base | None, problems: list[Problem]) -> str:
     options = dict(ours)
     for option in filter(None, (part.strip() for part in _base_annotation(base, SYNC_OPTIONS).split(","))):
-        name, _, value = option.partition("=")
+        name, value = (part.strip() for part in option.partition("=")[::2])
         if base is not None and ours.get(name, value) != value:
             problems.append(_contradiction(base, SYNC_OPTIONS, option, f"{name}={ours[name]}", base.origin))
+        if base is not None and name in _RECREATING and value.lower() == "true":
+            problems.append(_destructive(base, SYNC_OPTIONS, option))
         options.setdefault(name, value)
     return ",".join(f"{name}={value}" if value else name for name, value in sorted(options.items()))
+
+
+def _destructive(base: Base, key: str, value: str) -> Problem:
+    message = f"the base says {key}: {value}, by which the object is deleted and created again"
+    return Problem("base/conflict", base.origin.below("metadata", "annotations", key), message, "Remove it.")
 
 
 def _base_annotation(base: Base | None, key: str) -> str:
     annotations = base.body["metadata"].get("annotations") if base else None
     return str(annotations.get(key, "")) if isinstance(annotations, dict) else ""
+
+
+def _left_alone_by_flux(base: Base) -> Iterator[Problem]:
+    """Flux heeds these words as annotations and as labels, in any case (fluxcd/pkg, ssa/utils, AnyInMetadata)."""
+    for place in ("annotations", "labels"):
+        found = base.body["metadata"].get(place)
+        pairs = found if isinstance(found, dict) else {}
+        for key, words in _NOT_APPLIED.items():
+            if str(pairs.get(key, "")).lower() in words:
+                yield _not_applied(base, (place, key), "Flux")
+        if str(pairs.get(FLUX_FORCE, "")).lower() == "enabled":
+            yield _destructive(base, FLUX_FORCE, "enabled")
+
+
+def _not_applied(base: Base, path: tuple[str, str], engine: str) -> Problem:
+    field, key = path
+    value = base.body["metadata"][field][key]
+    message = f"the base says {key}: {value}, so that {engine} would not apply what is rendered there"
+    return Problem("base/conflict", base.origin.below("metadata", *path), message, "Remove it, or use form: none.")
 
 
 def _contradiction(base: Base | None, key: str, theirs: str, ours: str, fallback: Origin) -> Problem:

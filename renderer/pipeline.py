@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, spell
-from renderer.bases import Base, BaseReader, Wanted
+from renderer.bases import Base, BaseReader, Wanted, still_listed
 from renderer.checks import across
 from renderer.decode import Decoded, Fleet, decode
 from renderer.findings import SEVERITIES
@@ -89,8 +89,16 @@ def run(tree: Tree, settings: Settings) -> Outcome:
         one, problems = _render(shape, tree, bases, settings.overlays)
         gathered.extend_members(problems, shape)
         rendered.update((member.value.metadata.name, one) for member in shape.members)
+    if not any(finding.severity is Severity.ERROR for finding in [*found, *gathered.findings()]):
+        # A Cluster that could not be read is not gone.
+        for cluster, problem in still_listed(tree, settings.overlays, _forms(rendered)):
+            gathered.extend([problem], [cluster] if cluster in rendered else ())
     findings = ignores.apply([*found, *_first_of_each(found, gathered.findings())], texts)
     return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
+
+
+def _forms(rendered: Mapping[str, Rendered]) -> dict[str, str]:
+    return {cluster: one.site.operator.form for cluster, one in rendered.items() if one.site is not None}
 
 
 def _first_of_each(found: Iterable[Finding], later: Iterable[Finding]) -> Iterator[Finding]:
@@ -215,7 +223,8 @@ def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -
     if leaves_repository(operator.base):  # the Cluster document's own check says so
         return None
     wanted = Wanted(operator.api_version, operator.kind, operator.name, operator.namespace)
-    found = bases.read(operator.base, wanted, f"{folder}/operator" if operator.form == "component" else None)
+    own = f"{folder}/operator"
+    found = bases.read(operator.base, wanted, own if operator.form == "component" else None, own=own)
     if isinstance(found, Base):
         return found
     place = site.origin.below("spec", "operatorResource", "base")

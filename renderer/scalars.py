@@ -26,6 +26,7 @@ _NULL = {"", "~", "null", "Null", "NULL"}
 _BOOL = {"true", "True", "TRUE", "false", "False", "FALSE"}
 _BOOL_11 = {word for base in ("y", "n", "yes", "no", "on", "off") for word in (base, base.title(), base.upper())}
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})|0x[0-9a-fA-F]{1,15}")  # what 64 bits surely hold
+_LARGE = re.compile(r"[-+]?[1-9][0-9]{18,}|0x[0-9a-fA-F]{16,}")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)\.[0-9]*)(?:[eE][-+][0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
@@ -42,6 +43,11 @@ _DISPUTED = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+def overflows(plain: str) -> bool:
+    """Whether a scalar is an integer to every reader, and ambiguous only by its size."""
+    return _LARGE.fullmatch(plain) is not None
 
 
 @lru_cache(maxsize=8192)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from renderer.decode import Decoded, Fleet
 from renderer.kinds import Policy
-from renderer.kinds.base import ClusterSelector
-from renderer.kinds.fields import shown
+from renderer.kinds.fields import listed, shown
 from renderer.model import Origin, Problem
 from renderer.values import Value, field
 
@@ -38,66 +37,98 @@ class _Contest(Value, frozen=True):
 
 def select(fleet: Fleet) -> Selection:
     """The winners of each cluster, in order of kind and name."""
-    names = dict.fromkeys(item.value.metadata.name for item in fleet.clusters)
-    out = Selection({name: [] for name in names}, [(problem, ()) for problem in _unknown_facts(fleet, names)])
+    known = _Known.of(fleet)
+    out = Selection({name: [] for name in known.labels}, [(problem, ()) for problem in _unknown_facts(fleet, known)])
     contests: dict[tuple[str, str], list[Decoded[Policy]]] = defaultdict(list)
+    unclear: set[Decoded[Policy]] = set()
     for policy in sorted(fleet.policies, key=lambda policy: (_kind(policy), policy.value.metadata.name)):
-        selected = _selected(policy, fleet)
-        out.problems.extend((problem, ()) for problem in _check_selector(policy, names, selected))
+        selected = _selected(policy, known)
+        problems = list(_check_selector(policy, known, selected))
+        out.problems.extend((problem, ()) for problem in problems)
+        if problems or known.incomplete:
+            unclear.add(policy)
         for name in selected:
             if policy.value.exclusive:
                 contests[_kind(policy), name].append(policy)
-            else:
+            elif known.can_apply(policy, name):
                 out.winners[name].append(policy)
     decided = [_Contest(name, policies) for (_, name), policies in contests.items()]
     for contest in decided:
-        out.winners[contest.cluster].append(contest.first[0])
+        if known.can_apply(contest.first[0], contest.cluster):
+            out.winners[contest.cluster].append(contest.first[0])
     out.problems.extend(_ties(decided))
-    out.problems.extend((problem, ()) for problem in _never_wins(decided))
+    out.problems.extend((problem, ()) for problem in _never_wins(decided, unclear))
     return out
+
+
+class _Known(Value, frozen=True):
+    """The clusters that exist, the broken ones among them, with their labels; and whose facts are broken.
+
+    `unnamed` and `incomplete` say that the name, or the name or labels, of some cluster could not be read.
+    """
+
+    labels: dict[str, dict[str, str]]
+    broken_facts: set[str]
+    measured: set[str]
+    unnamed: bool
+    incomplete: bool
+    unnamed_facts: bool
+
+    @classmethod
+    def of(cls, fleet: Fleet) -> _Known:
+        labels = {item.value.metadata.name: item.value.metadata.labels for item in fleet.clusters}
+        for one in fleet.broken_clusters:
+            if one.name is not None:
+                labels.setdefault(one.name, one.labels or {})
+        facts = fleet.broken_facts
+        return cls(
+            labels=labels,
+            broken_facts={one.name for one in facts if one.name is not None},
+            measured={item.value.metadata.name for item in fleet.facts},
+            unnamed=any(one.name is None for one in fleet.broken_clusters),
+            incomplete=any(one.name is None or one.labels is None for one in fleet.broken_clusters),
+            unnamed_facts=any(one.name is None for one in facts),
+        )
+
+    def can_apply(self, policy: Decoded[Policy], cluster: str) -> bool:
+        """Not one that was refused, nor one whose facts are there but broken."""
+        if policy.refused:
+            return False
+        lost = cluster not in self.measured and (cluster in self.broken_facts or self.unnamed_facts)
+        return not (policy.value.needs_facts and lost)
 
 
 def _kind(policy: Decoded[Policy]) -> str:
     return type(policy.value).__name__
 
 
-def _selected(policy: Decoded[Policy], fleet: Fleet) -> list[str]:
+def _selected(policy: Decoded[Policy], known: _Known) -> list[str]:
     selector = policy.value.spec.clusters
-    metadata = [item.value.metadata for item in fleet.clusters]
+    names: Iterable[str] = known.labels
     if selector.names is not None:
-        names = set(selector.names)
-        metadata = [one for one in metadata if one.name in names]
-    return [one.name for one in metadata if selector.matches(one.labels)]
+        asked = set(selector.names)
+        names = [name for name in names if name in asked]
+    return [name for name in names if selector.matches(known.labels[name])]
 
 
-def _check_selector(policy: Decoded[Policy], names: Collection[str], selected: Sequence[str]) -> Iterator[Problem]:
+def _check_selector(policy: Decoded[Policy], known: _Known, selected: Sequence[str]) -> Iterator[Problem]:
     selector, at = policy.value.spec.clusters, policy.origin.below("spec", "clusters")
-    unknown = [(index, name) for index, name in enumerate(selector.names or ()) if name not in names]
-    for index, name in unknown:
+    unknown = [(index, name) for index, name in enumerate(selector.names or ()) if name not in known.labels]
+    for index, name in [] if known.unnamed else unknown:
         yield Problem(
             "select/unknown-name",
             at.below("names", index),
             f"no cluster is called {shown(name)}",
-            _near(name, names, of=len(unknown)),
+            _near(name, known.labels, of=len(unknown)),
         )
-    broken = list(_broken(selector, at))
-    yield from broken
-    if not selected and not unknown and not broken:
+    if not selected and not unknown and not known.incomplete:
         message = f"{policy.value.metadata.name} selects no cluster"
         yield Problem("select/no-match", at, message, "Change the selector, or remove the policy.")
 
 
-def _broken(selector: ClusterSelector, at: Origin) -> Iterator[Problem]:
-    for index, requirement in enumerate(selector.match_expressions):
-        needs = requirement.operator in ("In", "NotIn")
-        if needs != bool(requirement.values):
-            message = f"operator {requirement.operator} {'needs values' if needs else 'takes no values'}"
-            help = "Add values: with a list." if needs else "Remove values."
-            yield Problem("policy/value", at.below("matchExpressions", index), message, help)
-
-
-def _unknown_facts(fleet: Fleet, names: Collection[str]) -> Iterator[Problem]:
-    unknown = [item for item in fleet.facts if item.value.metadata.name not in names]
+def _unknown_facts(fleet: Fleet, known: _Known) -> Iterator[Problem]:
+    names = known.labels
+    unknown = [item for item in fleet.facts if item.value.metadata.name not in names and not known.unnamed]
     for item in unknown:
         name, place = item.value.metadata.name, item.origin.below("metadata", "name")
         help = _near(name, names, of=len(unknown))
@@ -117,9 +148,9 @@ def _ties(contests: Sequence[_Contest]) -> Iterator[tuple[Problem, tuple[str, ..
         if len(contest.first) > 1:
             tied[tuple(contest.first)].append(contest.cluster)
     for (first, *rest), clusters in tied.items():
-        *more, last = [first.value.metadata.name, *map(_named, rest)]
-        all_ = "both" if len(more) == 1 else "all"
-        message = f"{', '.join(more)} and {last} {all_} have priority {first.value.spec.priority}: none wins"
+        names = listed([first.value.metadata.name, *map(_named, rest)])
+        all_ = "all" if rest[1:] else "both"
+        message = f"{names} {all_} have priority {first.value.spec.priority}: none wins"
         help = "Give one of them a higher spec.priority, or select other clusters."
         yield Problem("select/tie", _priority(first), message, help), tuple(clusters)
 
@@ -135,15 +166,16 @@ def _priority(policy: Decoded[Policy]) -> Origin:
     return policy.origin.below("spec", "priority") if given else policy.origin.below("metadata", "name")
 
 
-def _never_wins(contests: Sequence[_Contest]) -> Iterator[Problem]:
+def _never_wins(contests: Sequence[_Contest], unclear: Collection[Decoded[Policy]]) -> Iterator[Problem]:
+    """Without the policies of which it is unclear where they are for."""
     winning = {policy for contest in contests for policy in contest.first}
     beaten: dict[Decoded[Policy], dict[str, Decoded[Policy]]] = defaultdict(dict)
     for contest in contests:
         for policy in contest.policies:
-            if policy not in winning:
+            if policy not in winning and policy not in unclear:
                 beaten[policy].update((winner.value.metadata.name, winner) for winner in contest.first)
     for policy, winners in beaten.items():
-        over = ", ".join(
+        over = listed(
             f"{_named(winner)} with priority {winner.value.spec.priority}" for _, winner in sorted(winners.items())
         )
         message = f"{policy.value.metadata.name} wins on no cluster: everywhere it loses to {over}"

@@ -77,7 +77,7 @@ def recording(root: Path) -> tuple[str, Path]:
     """A kustomize that notes what it is asked to build."""
     log = root / "log"
     ours = real.kustomize().command[0]
-    program = script(root / "recording", f'[ "$1" = kustomize ] && echo "$2" >> {log}\nexec {ours} "$@"')
+    program = script(root / "recording", f'[ "$1" = kustomize ] && echo "$2" >> "{log}"\nexec "{ours}" "$@"')
     return program, log
 
 

@@ -129,11 +129,11 @@ def test_manifest_is_valid(tmp_path: Path) -> None:
     assert _run(tmp_path, tmp_path, "pre-commit", "validate-manifest", str(MANIFEST)).returncode == 0
 
 
-@pytest.mark.parametrize("command", ["check", "render"])
-def test_hook_runs_whatever_was_changed(command: str) -> None:
+@pytest.mark.parametrize(("command", "options"), [("check", "--tracked"), ("render", "--fail-on-change --tracked")])
+def test_hook_runs_whatever_was_changed(command: str, options: str) -> None:
     """A hook that is called with the changed files alone does not see one that was deleted."""
     (hook,) = (one for one in yaml.safe_load(MANIFEST.read_bytes()) if one["id"] == f"kubevirt-policy-{command}")
-    assert hook["entry"] == f"kubevirt-policy {command}"
+    assert hook["entry"] == f"kubevirt-policy {command} {options}"
     assert hook["always_run"] is True
     assert hook["pass_filenames"] is False
     assert "files" not in hook
@@ -221,3 +221,40 @@ def test_render_hook_sees_a_deleted_policy(rendering: Repository) -> None:
     assert rendering.commit_all() is not None
     assert rendering.commit_all() is None
     assert rendering.run("kubevirt-policy", "check").returncode == 0
+
+
+def test_new_cluster_is_refused_until_its_overlay_is_added(checked: Repository) -> None:
+    """pre-commit looks at tracked files only, and so passes over a new overlay."""
+    checked.write("policies/second.yaml", CLUSTER.replace("prod-east", "second"))
+    checked.render()
+    assert checked.run("git", "add", "policies").returncode == 0
+    said = checked.commit()
+    assert said is not None
+    assert "overlays/second/kustomization.yaml:1:1: error: " in said
+    assert "[overlay/untracked]" in said
+    assert checked.commit_all() is None
+
+
+def test_render_hook_stops_until_a_new_overlay_is_added(rendering: Repository) -> None:
+    rendering.write("policies/second.yaml", CLUSTER.replace("prod-east", "second"))
+    assert rendering.run("git", "add", "policies").returncode == 0
+    said = rendering.commit()
+    assert said is not None
+    assert "Commit the changed overlays: git add overlays" in said
+    said = rendering.commit()  # nothing is left to write, and the overlay is still not in the commit
+    assert said is not None
+    assert "[overlay/untracked]" in said
+    assert rendering.commit_all() is None
+    assert rendering.run("git", "ls-files", "overlays/second").stdout
+
+
+@pytest.mark.parametrize("path", ["", os.environ.get("PATH", os.defpath)], ids=["no git", "no work tree"])
+def test_tracked_without_git_cannot_run(tmp_path: Path, path: str) -> None:
+    root = tmp_path / "fleet"
+    (root / "policies").mkdir(parents=True)
+    (root / "policies/clusters.yaml").write_text(CLUSTER, encoding="utf-8")
+    command = [str(PROGRAMS / "kubevirt-policy"), "render", "--tracked"]
+    environment = {"PATH": path, "HOME": str(tmp_path), "GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "--tracked needs " in ended.stderr

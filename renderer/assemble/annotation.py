@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from renderer.assemble import jsonpatches
 from renderer.assemble.fields import Field, Spelling, get, place
 from renderer.bases import Base
 from renderer.bases.patching import APPEND, pointer
@@ -31,42 +32,49 @@ class Operation(Value, frozen=True):
         return {"op": "add", "path": self.where, "value": self.value}
 
 
-def merged(operations: Sequence[Operation], base: Base | None) -> Spelling:
+def merged(operations: Sequence[Operation], present: Sequence[Body], base: Base | None, site: Site) -> Spelling:
     """The annotation with the operations of the base first and ours after them, as one valid list."""
-    present, problems = existing(base) if base else ([], [])
-    for theirs in present:
-        for ours in operations:
-            appends = ours.path[-1] == APPEND and theirs != ours.body
-            if base and not appends and overlap(str(theirs.get("path")), ours.where):
-                there = f"{annotation_place(base)} already has an operation on {theirs.get('path')}"
-                message = f"{there}; ours is on {ours.where}"
-                problems.append(Problem("base/conflict", ours.setting.origin, message, "Remove one of the two."))
+    problems = [] if base is None else list(_conflicts(operations, present, base))
     value = compact([*present, *(operation.body for operation in operations)])
     path = ("metadata", "annotations", JSONPATCH_ANNOTATION)
+    if base is not None and site.substitution and "${" in value:
+        # Flux fills it in as text, after us: a value with a quote or a brace would break the list, ours included.
+        message = f"{JSONPATCH_ANNOTATION} holds ${{…}}, which Flux would replace in what is rendered from it"
+        help = "Write the value itself, or set it outside this annotation."
+        problems.append(Problem("base/conflict", base.origin.below(*path), message, help))
     return Spelling([Field(path, value, operations[0].setting.origin)], problems)
 
 
+def _conflicts(operations: Sequence[Operation], present: Sequence[Body], base: Base) -> Iterator[Problem]:
+    for theirs in present:
+        for ours in operations:
+            for where in touched(theirs):
+                if overlap(where, ours.where) and not _leaves_room(theirs, ours):
+                    there = f"{annotation_place(base)} already has an operation on {where}"
+                    message = f"{there}; ours is on {ours.where}"
+                    yield Problem("base/conflict", ours.setting.origin, message, "Remove one of the two.")
+
+
+def _leaves_room(theirs: Body, ours: Operation) -> bool:
+    """Whether ours still appends to the list that theirs works on."""
+    return ours.path[-1] == APPEND and theirs != ours.body and theirs["op"] not in ("remove", "move")
+
+
+def touched(operation: Body) -> Sequence[str]:
+    """The pointers that an operation reads or changes."""
+    return [operation[key] for key in ("path", "from") if key in operation]
+
+
 def existing(base: Base) -> tuple[list[Body], list[Problem]]:
-    """The operations in the base's own annotation, as parsed values."""
+    """The operations in the base's own annotation as parsed values, or why HyperConverged would not apply them."""
     text = get(base.body, ("metadata", "annotations", JSONPATCH_ANNOTATION))
     if text is None or not str(text).strip():
         return [], []
     origin = base.origin.below("metadata", "annotations", JSONPATCH_ANNOTATION)
     try:
-        parsed = json.loads(str(text), parse_constant=_not_json)
-    except (ValueError, RecursionError) as error:
-        where = (
-            f", from its line {error.lineno}, column {error.colno} on"
-            if isinstance(error, json.JSONDecodeError)
-            else ""
-        )
-        message = f"{JSONPATCH_ANNOTATION} is not valid JSON{where}"
-        return [], [Problem("base/unreadable", origin, message, "Mend it: HyperConverged refuses the object as it is.")]
-    if parsed is None:
-        return [], []
-    if not isinstance(parsed, list) or not all(isinstance(item, dict) for item in parsed):
-        message = f"{JSONPATCH_ANNOTATION} is not a list of operations"
-        return [], [Problem("base/unreadable", origin, message, "Write a JSON list of operations.")]
+        parsed = jsonpatches.parse(str(text))
+    except jsonpatches.Invalid as error:
+        return [], [Problem(error.code, origin, f"{JSONPATCH_ANNOTATION} {error}", error.help)]
     return parsed, []
 
 
@@ -104,14 +112,10 @@ def annotation_place(base: Base) -> str:
     return place(base, "metadata", "annotations", JSONPATCH_ANNOTATION)
 
 
-def _not_json(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
-
-
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def compact(value: Any) -> str:
     """JSON on one line, as HyperConverged reads it."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from renderer.assemble.annotation import Operation, annotation_place, compact, existing, merged, overlap, unsafe
+from renderer.assemble.annotation import (
+    Operation,
+    annotation_place,
+    compact,
+    existing,
+    merged,
+    overlap,
+    touched,
+    unsafe,
+)
 from renderer.assemble.fields import LIMITS, Field, Spelling, get, place
 from renderer.bases import Base
 from renderer.bases.patching import APPEND, pointer
 from renderer.kinds.base import Site
-from renderer.model import Component, Limit, Problem, Setting, Via, folded
+from renderer.model import Body, Component, Limit, Problem, Setting, Via, folded
 from renderer.releases import hyperconverged, kubevirt
 from renderer.releases.hyperconverged import TUNING_ANNOTATION
 
@@ -33,11 +42,14 @@ def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spellin
         elif setting.field not in LIMITS or tuning is None:
             operations.extend(_operations(setting, site))
     operations.sort(key=lambda operation: operation.where)
-    if base is not None:
-        out.problems.extend(_hidden_replicas(settings, base))
-    out.problems.extend(_tuning_conflicts(tuning, limits, base))
+    present: Sequence[Body] = ()
+    if base is not None and settings:
+        present, problems = existing(base)
+        out.problems.extend(problems)
+        out.problems.extend(_hidden_replicas(settings, present, base))
+        out.problems.extend(_tuning_conflicts(tuning, limits, present, base))
     if operations:
-        whole = merged(operations, base)
+        whole = merged(operations, present, base, site)
         out.problems.extend(whole.problems)
         out.fields.extend(whole.fields)
         out.problems.extend(unsafe(operations, whole.fields, site))
@@ -79,10 +91,10 @@ def _operation(place: kubevirt.Field, value: Any, setting: Setting) -> Operation
 
 
 def _tuning_conflicts(
-    tuning: Setting | None, limits: Mapping[Component, Setting], base: Base | None
+    tuning: Setting | None, limits: Mapping[Component, Setting], present: Sequence[Body], base: Base
 ) -> Iterator[Problem]:
     """The tuning policy and limits of single components do not combine: HyperConverged shares one pair for all four."""
-    if base is None or not limits:
+    if not limits:
         return
     if tuning is None:
         for path in hyperconverged.TUNING_POLICY.values():
@@ -93,19 +105,20 @@ def _tuning_conflicts(
                 )
                 yield Problem("base/conflict", next(iter(limits.values())).origin, message, "Remove it from the base.")
         return
-    for operation in existing(base)[0]:
-        where = str(operation.get("path"))
-        if any(overlap(where, pointer(kubevirt.limiter(component).path)) for component in Component):
+    limiters = [pointer(kubevirt.limiter(component).path) for component in Component]
+    for where in (where for operation in present for where in touched(operation)):
+        if any(overlap(where, limiter) for limiter in limiters):
             message = f"{annotation_place(base)} changes {where} beside the tuning policy: the one would undo the other"
             yield Problem("base/conflict", tuning.origin, message, "Remove that operation from the base.")
 
 
-def _hidden_replicas(settings: Sequence[Setting], base: Base) -> Iterator[Problem]:
+def _hidden_replicas(settings: Sequence[Setting], present: Sequence[Body], base: Base) -> Iterator[Problem]:
     """spec.infra.replicas, which HyperConverged can only get from its JSON patch annotation, wins over ours."""
     for setting in settings:
-        for operation in existing(base)[0] if setting.field == "virtApi.replicas" else ():
-            where, value = str(operation.get("path")), operation.get("value")
-            within = where == "/spec/infra" and isinstance(value, dict) and "replicas" in value
+        for operation in present if setting.field == "virtApi.replicas" else ():
+            where, value = operation["path"], operation.get("value")
+            unseen = operation["op"] in ("move", "copy")
+            within = where == "/spec/infra" and (unseen or (isinstance(value, dict) and "replicas" in value))
             if within or where == "/spec/infra/replicas":
                 message = f"{annotation_place(base)} sets {where}, and its replicas win over virt-api's own number"
                 yield Problem("base/conflict", setting.origin, message, "Remove one of the two.")

@@ -7,6 +7,7 @@ it from being read; `operations` and `apply` make and run the JSON 6902 patch on
 from renderer.bases.patching import APPEND, FieldError, Inapplicable, Operation, apply, operations, pointer
 from renderer.bases.paths import relative
 from renderer.bases.reader import BaseReader
+from renderer.bases.removal import still_listed
 from renderer.bases.values import Base, BaseProblem, Wanted
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "operations",
     "pointer",
     "relative",
+    "still_listed",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renderer import documents
+from renderer.bases import paths
 from renderer.bases.values import BaseProblem, unreadable
 from renderer.model import Document, Origin, Path, Position, Tree, TreeError
 from renderer.values import Value
@@ -23,10 +24,14 @@ class Parsed(Value, frozen=True):
 
 
 class Files:
-    """A tree with a memory of what was parsed."""
+    """A tree with a memory of what was parsed, without the folder `rendered`.
 
-    def __init__(self, tree: Tree) -> None:
+    What is rendered must not decide what is rendered: the result would depend on what was committed before.
+    """
+
+    def __init__(self, tree: Tree, rendered: str | None = None) -> None:
         self._tree = tree
+        self._rendered = rendered
         self._texts: dict[str, bytes | TreeError] = {}
         self._parsed: dict[str, Parsed] = {}
         self._names: dict[str, frozenset[str]] = {}
@@ -35,6 +40,7 @@ class Files:
         """The bytes of a file.  Raises `TreeError`."""
         if path not in self._texts:
             try:
+                self._refuse_rendered(path)
                 self._texts[path] = self._tree.read(path)
             except TreeError as error:
                 self._texts[path] = error
@@ -46,8 +52,13 @@ class Files:
     def names(self, folder: str) -> frozenset[str]:
         """The names in a folder; none where there is no such folder.  Raises `TreeError`."""
         if folder not in self._names:
+            self._refuse_rendered(folder)
             self._names[folder] = frozenset(entry.name for entry in self._tree.list(folder))
         return self._names[folder]
+
+    def _refuse_rendered(self, path: str) -> None:
+        if self._rendered is not None and paths.within(path, self._rendered):
+            raise TreeError("it is rendered by this tool, and a base must not depend on what is")
 
     def documents(self, path: str) -> Parsed:
         """The documents of a file.  Raises `TreeError`."""

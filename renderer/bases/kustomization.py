@@ -119,8 +119,9 @@ class _Reading:
     def _check_kind(self, data: Body) -> None:
         kind = data.get("kind") or "Kustomization"
         self.kustomization.component = kind == "Component"
-        if kind not in _API:
-            self._problem(f"kind is {kind}", "It must be Kustomization or Component.", self._root.below("kind"))
+        if not isinstance(kind, str) or kind not in _API:
+            message = f"kind is {kind}" if isinstance(kind, str) else "kind is not a text: is this a template?"
+            self._problem(message, "It must be Kustomization or Component.", self._root.below("kind"))
         elif data.get("apiVersion") not in (None, "", _API[kind]):
             self._problem(f"apiVersion is not that of a {kind}", f"Write {_API[kind]}.", self._root.below("apiVersion"))
 
@@ -239,5 +240,5 @@ def _reaches(data: Any) -> bool:
     if not isinstance(data, dict):
         return False
     if "path" in data:
-        return data.get("kind") in (None, "") or data["kind"] in OPERATORS
+        return data.get("kind") in (None, "", *OPERATORS)
     return any(_reaches(value) for value in data.values())

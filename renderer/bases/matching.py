@@ -22,7 +22,8 @@ def choose(subjects: Sequence[Subject], wanted: Wanted, creating: Sequence[BaseP
     if len(same) > 1:
         return [_conflict(same)]
     if exact:
-        return exact[0]
+        other = next((subject for subject in given_out if subject.body["kind"] != wanted.kind), None)
+        return exact[0] if other is None else [_both(exact[0], other)]
     near = [subject for subject in given_out if subject.body["kind"] == wanted.kind]
     if creating and not near:
         return list(creating)
@@ -52,6 +53,13 @@ def _conflict(same: Sequence[Subject]) -> BaseProblem:
     message = f"{first.identity.kind} {first.identity.name} is declared here and in {place(first.origin)}"
     help = "Keep one of the two: the object exists once in a cluster."
     return BaseProblem("base/conflict", message, help, second.origin)
+
+
+def _both(wanted: Subject, other: Subject) -> BaseProblem:
+    """HyperConverged owns the KubeVirt object: what is declared of it is reverted, with an alert."""
+    message = f"{other.identity.kind} {other.identity.name} is declared beside {wanted.identity.kind} in "
+    message += f"{place(wanted.origin)}: HyperConverged reverts a KubeVirt object, and raises KubeVirtCRModified"
+    return BaseProblem("base/conflict", message, "Keep one of the two.", other.origin)
 
 
 def _no_match(wanted: Wanted, same: Sequence[Subject], others: Sequence[Subject]) -> BaseProblem:

@@ -23,9 +23,14 @@ class FieldError(ValueError):
     """A wanted field lies below something that cannot hold it."""
 
     def __init__(self, path: Path, found: object) -> None:
-        super().__init__(f"{folded(path)} is {type(found).__name__}, which cannot hold the field")
+        super().__init__(f"{folded(path)} is {_called(found)}, which cannot hold the field")
         self.path = path
         self.found = found
+
+
+def _called(value: object) -> str:
+    names = {dict: "a mapping", list: "a list", str: "a text", bool: "a boolean"}
+    return names.get(type(value), "a number")
 
 
 class Inapplicable(Exception):

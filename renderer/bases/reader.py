@@ -8,7 +8,7 @@ from renderer.bases.kustomization import Kustomization, Kustomizations
 from renderer.bases.matching import choose
 from renderer.bases.values import Base, BaseProblem, Subject, Wanted
 from renderer.bases.walking import Stopped, Walk
-from renderer.model import Origin, Tree
+from renderer.model import Origin, Tree, listed, printable
 
 
 class BaseReader:
@@ -16,21 +16,23 @@ class BaseReader:
 
     def __init__(self, tree: Tree, rendered: str | None = None) -> None:
         """`rendered` is the folder of the overlays: bases may list their own component there, and nothing else."""
-        self._files = Files(tree)
+        self._files = Files(tree, rendered)
         self._rendered = rendered
         self._kustomizations = Kustomizations(self._files)
 
-    def read(self, base: str, wanted: Wanted, component: str | None) -> Base | list[BaseProblem]:
+    def read(
+        self, base: str, wanted: Wanted, component: str | None, *, own: str | None = None
+    ) -> Base | list[BaseProblem]:
         """The wanted object in the directory `base`, or every reason why it is not found there.
 
         `component` is our own component's folder where the base is to list it (form component), none where
-        our folder lists the base (form overlay).  Both are paths from the root of the tree.
+        our folder, `own`, lists the base (form overlay).  All are paths from the root of the tree.
         """
         folder = paths.resolve("", base)
         if folder is None:
             help = "Give a folder by its path from the root of the repository, with forward slashes."
             return [BaseProblem("base/outside", f"{base} is not a folder of this repository", help)]
-        walk = Walk(self._files, self._kustomizations, component and paths.resolve("", component), self._rendered)
+        walk = Walk(self._files, self._kustomizations, component and paths.resolve("", component), self._rendered, own)
         try:
             subjects = walk.enter(folder, None)
         except Stopped as stopped:
@@ -66,5 +68,5 @@ class BaseReader:
         origin = Origin(found.origin.document, ("components",), key=True) if isinstance(found, Kustomization) else None
         file = origin.document.file if origin else folder
         message = f"nothing on the way to the object lists our component {component}"
-        help = f"Add to components: in {file}:\n  - {paths.relative(component, folder)}"
+        help = listed(f"Add to components: in {printable(file)}:", [f"  - {paths.relative(component, folder)}"])
         return BaseProblem("base/not-listed", message, help, origin)

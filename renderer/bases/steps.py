@@ -171,7 +171,8 @@ def _with_texts(patch: Body) -> Body:
 
 def _named(body: Any) -> bool:
     metadata = body.get("metadata")
-    return bool(body.get("kind")) and isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+    kind = body.get("kind")
+    return isinstance(kind, str) and bool(kind) and isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
 
 
 def _text(value: Any) -> str:

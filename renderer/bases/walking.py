@@ -34,6 +34,8 @@ class Walk:
     kustomizations: Kustomizations
     component: str | None
     rendered: str | None
+    own: str | None = None
+    """Our own folder, where it lists the base: the base must not list it in turn."""
     problems: list[BaseProblem] = field(default_factory=list)
     creating: list[BaseProblem] = field(default_factory=list)
     pervasive: list[BaseProblem] = field(default_factory=list)
@@ -85,8 +87,8 @@ class Walk:
         if path == self.component:
             message = f"the component {reference.text} is listed under resources"
             return self._fail(message, "List it under components: instead.", reference.origin, "base/not-listed")
-        if self._of_another_cluster(path):
-            return self._borrowed(reference)
+        if self._is_rendered(path):
+            return self._borrowed(reference, path)
         try:
             self.files.read(path)
         except TreeError as error:
@@ -110,7 +112,14 @@ class Walk:
         parsed = self.files.documents(path)
         (self.creating if parsed.skipped else self.problems).extend(parsed.problems)
         found = (each for document in parsed.documents for each in items(document.data, Origin(document)))
-        return [Subject(tidy(body), origin) for body, origin in found if _operator(body)]
+        subjects = []
+        for body, origin in found:
+            if not isinstance(body.get("kind"), str | None):
+                message, help = "kind is not a text: is this a template?", "Commit the manifest that it gives."
+                self._fail(message, help, origin.below("kind"))
+            elif _operator(body):
+                subjects.append(Subject(tidy(body), origin))
+        return subjects
 
     def _component(
         self, reference: Reference, folder: str, above: tuple[str, ...], subjects: list[Subject]
@@ -123,16 +132,20 @@ class Walk:
             return subjects
         if path == self.component:
             return [subject.meeting(reference.origin) for subject in subjects]
-        if self._of_another_cluster(path):
-            self._borrowed(reference)
+        if self._is_rendered(path):
+            self._borrowed(reference, path)
             return subjects
         return self.enter(path, reference.origin, above, subjects)
 
-    def _of_another_cluster(self, path: str) -> bool:
+    def _is_rendered(self, path: str) -> bool:
         return self.rendered is not None and paths.within(path, self.rendered)
 
-    def _borrowed(self, reference: Reference) -> list[Subject]:
+    def _borrowed(self, reference: Reference, path: str) -> list[Subject]:
         """What is rendered must not decide what is rendered: the result would depend on what was committed before."""
+        if path == self.own:
+            message = f"{reference.text} is our own folder, which lists this base itself with form overlay"
+            help = "Remove the line before leaving form component, or go back to it."
+            return self._fail(message, help, reference.origin, "base/conflict")
         message = f"{reference.text} is rendered for another cluster, and this base would depend on it"
         help = "Keep what both clusters share in a directory of its own, and list each component in its cluster's own."
         return self._fail(message, help, reference.origin, "base/conflict")

@@ -8,7 +8,7 @@ from difflib import unified_diff
 import click
 
 from renderer import header
-from renderer.commands import options
+from renderer.commands import options, tracking
 from renderer.commands.errors import CannotRun
 from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position, TreeError
@@ -28,8 +28,9 @@ _MESSAGES = {
 
 
 @click.command("check")
+@tracking.option
 @options.shared
-def command(given: options.Shared) -> int:
+def command(given: options.Shared, *, tracked: bool) -> int:
     """Check policies, and that the overlays are exactly what they render.
 
     Writes nothing and needs no kustomize: for pre-commit and CI.
@@ -42,11 +43,14 @@ def command(given: options.Shared) -> int:
             found = compare(repository.path, outcome.folder, outcome.files)
         except TreeError as error:
             raise CannotRun(f"{outcome.folder} cannot be compared: {error}") from None
+    told = {change.path for change in found.changes}
+    present = [path for path in outcome.files if path not in told] if tracked and not outcome.failed else []
+    untracked = list(tracking.untracked(repository, present))
     report = Report(
-        findings=[*outcome.findings, *findings(found)],
+        findings=[*outcome.findings, *findings(found), *untracked],
         line=options.Lines(repository.tree),
         files=changed(found),
-        summary=_summary(len(outcome.rendered), found) if not outcome.failed else _NOT_COMPARED,
+        summary=_summary(len(outcome.rendered), found, untracked) if not outcome.failed else _NOT_COMPARED,
     )
     return options.publish(report, given)
 
@@ -69,6 +73,8 @@ def changed(found: Comparison) -> list[FileChange]:
 
 
 def _words(change: Change) -> tuple[str, str, str]:
+    if change.state is State.EDITED and header.in_conflict(change.before or ""):
+        return "overlay/edited", "unresolved merge conflict", f"Resolve those of the policies. {_RENDER}"
     if change.state is not State.FOREIGN:
         return _MESSAGES[change.state]
     reason = change.reason or "it does not carry this tool's header"
@@ -92,7 +98,7 @@ def _first_difference(change: Change) -> int:
     pairs = enumerate(zip(before, after, strict=False), start=1)
     differing = [number for number, (one, other) in pairs if one != other]
     if len(before) != len(after):
-        differing.append(min(len(before), len(after)))
+        differing.append(max(min(len(before), len(after)), 1))
     # The digest in the header differs whenever anything does; what people look for stands below it.
     return next((number for number in differing if number > header.LINES), (differing or [1])[0])
 
@@ -106,7 +112,8 @@ def _difference(change: Change) -> str:
     return "\n".join(lines)
 
 
-def _summary(clusters: int, found: Comparison) -> str:
+def _summary(clusters: int, found: Comparison, untracked: list[Finding]) -> str:
     if all(change.state is State.FOREIGN and not change.blocking for change in found.changes):
-        return f"The overlays of {clusters} cluster{'s' if clusters != 1 else ''} are what the policies render."
+        but = ", but Git does not track them all" if untracked else ""
+        return f"The overlays of {clusters} cluster{'s' if clusters != 1 else ''} are what the policies render{but}."
     return "The overlays are not what the policies render."

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from renderer.commands import options
+from renderer.commands import options, tracking
 from renderer.commands.errors import CannotRun
 from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position
+from renderer.pipeline import Outcome
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
@@ -26,8 +27,10 @@ _WORDS = {
 
 @click.command("render")
 @options.clusters
+@click.option("--fail-on-change", is_flag=True, help="Exit 1 where a file was added, updated or removed.")
+@tracking.option
 @options.shared
-def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
+def command(given: options.Shared, clusters: tuple[str, ...], *, fail_on_change: bool, tracked: bool) -> int:
     """Write the overlays that the policies ask for.
 
     Files that the policies no longer ask for are removed; files without this tool's header are reported and left.
@@ -44,14 +47,32 @@ def command(given: options.Shared, clusters: tuple[str, ...]) -> int:
         except CannotWrite as error:
             raise CannotRun(str(error)) from None
     files = [FileChange(change.path, _WORDS[change.state]) for change in changes]
+    present = _present(outcome, clusters) if tracked and not outcome.failed else []
     report = Report(
-        findings=[*outcome.findings, *_left_behind(changes)],
+        findings=[
+            *outcome.findings,
+            *_left_behind(changes),
+            *tracking.untracked(repository, present),
+        ],
         line=options.Lines(repository.tree),
         files=files,
         brief=True,
         summary=_summary(len(clusters or outcome.rendered), files) if not outcome.failed else _NOT_WRITTEN,
     )
-    return options.publish(report, given)
+    code = options.publish(report, given)
+    if fail_on_change and _changed(files):
+        click.echo(f"Commit the changed overlays: git add {outcome.folder}", err=True)
+        return 1
+    return code
+
+
+def _present(outcome: Outcome, clusters: tuple[str, ...]) -> list[str]:
+    folders = tuple(f"{outcome.folder}/{cluster}/" for cluster in clusters)
+    return [path for path in outcome.files if not clusters or path.startswith(folders)]
+
+
+def _changed(files: list[FileChange]) -> int:
+    return sum(change.change != "foreign" for change in files)
 
 
 def _left_behind(changes: Iterable[Change]) -> Iterator[Finding]:
@@ -67,6 +88,6 @@ def _left_behind(changes: Iterable[Change]) -> Iterator[Finding]:
 
 
 def _summary(clusters: int, files: list[FileChange]) -> str:
-    changed = sum(change.change != "foreign" for change in files)
+    changed = _changed(files)
     words = f"{changed} file{'s' if changed != 1 else ''} changed" if changed else "nothing changed"
     return f"Rendered {clusters} cluster{'s' if clusters != 1 else ''}: {words}."

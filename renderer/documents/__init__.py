@@ -47,7 +47,7 @@ def _read(file: str, data: bytes, *, limits: Limits, strict: bool) -> Read:
     out = Read()
     try:
         text = decode(file, data, limits.size)
-        source = Source(file, text, limits.depth)
+        source = Source(file, text, limits)
         for index, node in enumerate(source.compose()):
             builder = Builder(file, strict=strict, limits=limits)
             plain = builder.build(node)

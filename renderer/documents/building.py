@@ -51,8 +51,10 @@ class Builder:
                     for part in merged if isinstance(merged, list) else [merged]:
                         out = {**part, **out} if isinstance(part, dict) else out
                     continue
-            key = key_node.value if key_node.__class__ is ScalarNode else ""
             value = self.build(item, depth + 1)
+            key = key_node.value
+            if key_node.__class__ is not ScalarNode:  # refused above; two of them are not compared
+                continue
             if key in out:  # the first one counts, for it is the one that marks find
                 self._add_duplicate(node, key_node)
             else:
@@ -80,8 +82,7 @@ class Builder:
         if self.strict and kind is Kind.STR:
             self._check_blanks(node)
         if self.strict and kind is Kind.AMBIGUOUS:
-            message = f"{_short(node.value)} is read differently by YAML 1.1 and YAML 1.2 readers"
-            self._add("policy/ambiguous-scalar", node, message, _unambiguous(_short(node.value)))
+            self._add(*_ambiguous(node))
         return scalars.value(node.value, kind)
 
     def _check_tag(self, node: Node) -> None:
@@ -106,6 +107,15 @@ class Builder:
 
 def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _ambiguous(node: ScalarNode) -> tuple[str, Node, str, str]:
+    shown = _short(node.value)
+    if scalars.overflows(node.value):
+        help = "Write a smaller number, or quote it where a text is meant."
+        return "policy/value", node, f"{shown} is too large: not every reader holds whole numbers of that size", help
+    message = f"{shown} is read differently by YAML 1.1 and YAML 1.2 readers"
+    return "policy/ambiguous-scalar", node, message, _unambiguous(shown)
 
 
 def _unambiguous(plain: str) -> str:

@@ -13,7 +13,8 @@ from ruamel.yaml.nodes import Node, ScalarNode
 from ruamel.yaml.tag import Tag
 
 from renderer import scalars
-from renderer.documents.refusals import refusal, too_deep
+from renderer.documents.limits import Limits
+from renderer.documents.refusals import Refused, position, refusal, too_deep
 from renderer.model import Position
 from renderer.scalars import Kind
 
@@ -42,12 +43,13 @@ class Composer(CParser):  # type: ignore[misc]
         return COLLECTION
 
 
-def compose(file: str, text: str, depth: int) -> Iterator[Node]:
+def compose(file: str, text: str, limits: Limits) -> Iterator[Node]:
     """The root nodes, one for each document that is not empty.  Raises `Refused`."""
+    depth = limits.depth
     refuse_deep(file, text, depth)
     composed = 0
     try:
-        for node in _quickly(text):
+        for node in _quickly(file, text, limits.documents):
             composed += 1
             yield node
     except (YAMLError, ValueError) as error:
@@ -63,10 +65,15 @@ def compose(file: str, text: str, depth: int) -> Iterator[Node]:
         raise too_deep(Position(file), depth) from None
 
 
-def _quickly(text: str) -> Iterator[Node]:
+def _quickly(file: str, text: str, limit: int) -> Iterator[Node]:
     parser = Composer(text)
+    left = limit  # empty documents count as well: each of them takes its time
     while parser.check_node():
         node = parser.get_node()
+        left -= 1
+        if left < 0:
+            message = f"the file has more than {limit} documents"
+            raise Refused("policy/limit", position(file, node), message, "Split it into several files.")
         if node.ctag is not TAGS[Kind.NULL]:
             yield node
 

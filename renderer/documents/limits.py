@@ -10,17 +10,19 @@ MAX_FOREIGN_BYTES = 4 << 20
 """The largest manifest of somebody else that is read; big CustomResourceDefinitions fit."""
 MAX_DEPTH = 32
 MAX_NODES = 20_000
+MAX_DOCUMENTS = 5_000
 
 
 class Limits(Value, frozen=True):
-    """How much of one file is read: bytes, levels of nesting, and fields once aliases are expanded."""
+    """How much of one file is read: bytes, levels of nesting, fields once aliases are expanded, documents."""
 
     size: int
     depth: int
     nodes: int
+    documents: int
 
 
-POLICY = Limits(MAX_BYTES, MAX_DEPTH, MAX_NODES)
-FOREIGN = Limits(MAX_FOREIGN_BYTES, MAX_DEPTH, 50 * MAX_NODES)
-GENERATED = Limits(16 << 20, 128, 200 * MAX_NODES)
+POLICY = Limits(MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_DOCUMENTS)
+FOREIGN = Limits(MAX_FOREIGN_BYTES, MAX_DEPTH, 50 * MAX_NODES, 4 * MAX_DOCUMENTS)
+GENERATED = Limits(16 << 20, 128, 200 * MAX_NODES, 20 * MAX_DOCUMENTS)
 """For what programs write: exported CustomResourceDefinitions, and what kustomize builds."""

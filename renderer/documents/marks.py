@@ -10,7 +10,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from renderer import places
 from renderer.documents.composing import compose
-from renderer.documents.limits import MAX_DEPTH
+from renderer.documents.limits import POLICY, Limits
 from renderer.documents.refusals import Refused, position
 from renderer.model import Document, Origin, Path, Position
 
@@ -18,10 +18,10 @@ from renderer.model import Document, Origin, Path, Position
 class Source:
     """The text of one file.  Positions are needed only for findings, so nodes are composed again for them."""
 
-    def __init__(self, file: str, text: str, depth: int = MAX_DEPTH) -> None:
+    def __init__(self, file: str, text: str, limits: Limits = POLICY) -> None:
         self.file = file
         self.text = text
-        self.depth = depth
+        self.limits = limits
 
     @cached_property
     def nodes(self) -> list[Node]:
@@ -32,7 +32,7 @@ class Source:
 
     def compose(self) -> Iterator[Node]:
         """The root nodes, one for each document that is not empty.  Raises `Refused`."""
-        return compose(self.file, self.text, self.depth)
+        return compose(self.file, self.text, self.limits)
 
 
 class Marks:

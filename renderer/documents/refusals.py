@@ -12,6 +12,8 @@ from renderer.model import Finding, Position, Severity
 LOOKALIKE = re.compile("[\u00a0\u00ad\u034f\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
+_CONFLICT = re.compile(r"^<{7} .*\n(?=[\s\S]*^={7}$[\s\S]*^>{7} )", re.MULTILINE)
+
 
 class Refused(Exception):
     """The text cannot be read on from here."""
@@ -38,7 +40,7 @@ def refusal(file: str, error: Exception, text: str) -> Refused:
     if mark is None or (context_mark is not None and mark.index >= len(text.rstrip())):
         mark = context_mark  # where what was left open begins
     position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
-    if found := _lookalike(file, text, position.line):
+    if found := _conflict(file, text) or _lookalike(file, text, position.line):
         return found
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     context = getattr(error, "context", None)
@@ -53,6 +55,14 @@ def _control_character(file: str, text: str) -> Refused:
             position = Position(file, number, found.start() + 1)
             return Refused("policy/encoding", position, message, "Is this a binary file?")
     return Refused("policy/encoding", Position(file), "not a text that YAML allows", "Is this a binary file?")
+
+
+def _conflict(file: str, text: str) -> Refused | None:
+    if not (found := _CONFLICT.search(text)):
+        return None
+    position = Position(file, text.count("\n", 0, found.start()) + 1, 1, 7)
+    help = "Keep what is right of the two versions, and remove the three marker lines."
+    return Refused("policy/syntax", position, "unresolved merge conflict", help)
 
 
 def _lookalike(file: str, text: str, number: int) -> Refused | None:

@@ -65,6 +65,16 @@ class ClusterSelector(Strict, frozen=True, kw_only=True):
         )
 
 
+def check_selector(selector: ClusterSelector, origin: Origin) -> Iterator[Problem]:
+    """A selector that cannot be meant: nobody knows which clusters it is for."""
+    for index, requirement in enumerate(selector.match_expressions):
+        needs = requirement.operator in ("In", "NotIn")
+        if needs != bool(requirement.values):
+            message = f"operator {requirement.operator} {'needs values' if needs else 'takes no values'}"
+            help = "Add values: with a list." if needs else "Remove values."
+            yield Problem("policy/value", origin.below("matchExpressions", index), message, help)
+
+
 class PolicySpec(Strict, frozen=True, kw_only=True):
     """What the spec of every policy kind begins with."""
 
@@ -182,6 +192,12 @@ def check_path(path: str | None, origin: Origin) -> Iterator[Problem]:
         yield Problem("base/outside", origin, message, help)
 
 
+def unneeded(word: str, reason: str, origin: Origin) -> Problem:
+    """An acknowledgement of something that does not happen; it would hide it once it does."""
+    help = "Remove it, so that it is asked for again when it is needed."
+    return Problem("policy/unneeded", origin, f"nothing asks to acknowledge {word} with {reason}", help)
+
+
 class Policy(Strict, frozen=True, kw_only=True):
     """A document of a policy kind: what it means by itself and on a site."""
 
@@ -191,8 +207,13 @@ class Policy(Strict, frozen=True, kw_only=True):
     exclusive: ClassVar[bool] = True
     """Whether one policy wins per cluster, or all that select it apply."""
 
+    @property
+    def needs_facts(self) -> bool:
+        """Whether it can only be applied where the cluster was measured."""
+        return False
+
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
-        """What is wrong whatever the cluster."""
+        """What is wrong whatever the cluster.  After an error here the policy is not applied."""
         yield from ()
 
     def apply(self, origin: Origin, site: Site) -> Iterator[Request]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from renderer.kinds import manifests
-from renderer.kinds.base import Metadata, OperatorRelease, Policy, PolicySpec, Request, Site, check_path
+from renderer.kinds.base import Metadata, OperatorRelease, Policy, PolicySpec, Request, Site, check_path, unneeded
 from renderer.kinds.fields import RepoPath
-from renderer.model import Body, Origin, Problem, Setting, Tree, Via
+from renderer.model import Body, Origin, Problem, Setting, Tree, Via, listed
 
 ReferencePolicy = Literal["reference", "expand", "expandAll"]
 
@@ -53,6 +53,7 @@ class ExpansionPolicy(Policy, frozen=True, kw_only=True):
     spec: ExpansionSpec
 
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
+        yield from _unneeded(self.spec, origin.below("spec", "acknowledge"))
         if self.spec.reference_policy == "reference":
             return
         at = origin.below("spec", "referencePolicy")
@@ -89,6 +90,14 @@ class ExpansionPolicy(Policy, frozen=True, kw_only=True):
             )
 
 
+def _unneeded(spec: ExpansionSpec, at: Origin) -> Iterator[Problem]:
+    """`replaces-annotation` is left out: whether it is needed depends on the cluster."""
+    asked = {"one-way": ["expandAll"], "rewrites-declared-vms": ["expand", "expandAll"]}
+    for index, word in enumerate(spec.acknowledge):
+        if spec.reference_policy not in asked.get(word, [spec.reference_policy]):
+            yield unneeded(word, f"referencePolicy: {spec.reference_policy}", at.below(index))
+
+
 def _check_release(spec: ExpansionSpec, release: OperatorRelease, at: Origin) -> Iterator[Problem]:
     operator = release.hyperconverged
     if not release.kubevirt.reference_policy:
@@ -120,11 +129,13 @@ def _rewritten(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) -> I
         consequence = "Git and the cluster would differ for ever, and a new apply is refused"
         message = f"{spec.reference_policy} rewrites {count}: {consequence}"
         help = "Keep reference for machines that Git declares, or write acknowledge: [rewrites-declared-vms]. They are:"
-        yield Problem("expansion/rewrites-vms", at, message, "\n".join([help, *machines]))
+        yield Problem("expansion/rewrites-vms", at, message, listed(help, machines))
 
 
-def _uses(body: Body) -> str:
-    """Which of the two references a VirtualMachine has; nothing for any other object."""
+def _uses(body: Any) -> str:
+    """Which of the two references a VirtualMachine has; nothing for anything else."""
+    if not isinstance(body, dict):
+        return ""
     spec = body.get("spec")
     is_machine = body.get("kind") == "VirtualMachine" and str(body.get("apiVersion", "")).startswith("kubevirt.io/")
     if not is_machine or not isinstance(spec, dict):
@@ -147,9 +158,27 @@ def _not_inspected(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) 
             f"{spec.reference_policy} rewrites virtual machines, and no manifests were searched for them",
             "Add manifests: with globs of the places where virtual machines are declared.",
         )
-    elif found.opaque:
-        places = f"{len(found.opaque)} place{'s' if len(found.opaque) > 1 else ''}"
+    elif opaque := [*found.opaque, *_makers(found)]:
+        places = f"{len(opaque)} place{'s' if len(opaque) > 1 else ''}"
         message = f"{places} could not be searched for virtual machines"
-        yield Problem(
-            "expansion/not-inspected", at.below("manifests"), message, "\n".join(["Look there by hand:", *found.opaque])
-        )
+        yield Problem("expansion/not-inspected", at.below("manifests"), message, listed("Look there by hand:", opaque))
+
+
+def _makers(found: manifests.Manifests) -> Iterator[str]:
+    """Objects from which others make virtual machines that use a reference."""
+    for body, origin in found.objects:
+        uses = sorted(set(map(_uses, _made_by(body))) - {""})
+        if uses:
+            place = f"{origin.position.file}:{origin.position.line}"
+            yield f"{place}: {body['kind']} {_name(body)} makes virtual machines ({', '.join(uses)})"
+
+
+def _made_by(body: Body) -> list[Any]:
+    version, spec = str(body.get("apiVersion", "")), body.get("spec")
+    if body.get("kind") == "VirtualMachinePool" and version.startswith("pool.kubevirt.io/") and isinstance(spec, dict):
+        template = spec.get("virtualMachineTemplate")
+        named = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine"}
+        return [{**template, **named}] if isinstance(template, dict) else []
+    objects = body.get("objects")
+    is_template = body.get("kind") == "Template" and version in ("template.openshift.io/v1", "v1")
+    return objects if is_template and isinstance(objects, list) else []

@@ -7,7 +7,7 @@ value breaks a rule, `EXPLANATIONS` finds the words for it by title.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -29,7 +29,7 @@ _LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _END = r"(?!\n)$"  # Python's $ also matches before a final line feed
-_DURATION = re.compile(r"([0-9]+)([hms])")
+_DURATION = re.compile(r"([0-9]{1,6})([hms])")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 Qps: TypeAlias = Annotated[
@@ -40,7 +40,14 @@ Burst: TypeAlias = Annotated[
 ]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 Duration: TypeAlias = Annotated[
-    str, Meta(pattern=rf"^([0-9]{{1,6}}[hms])+{_END}", max_length=32, title="duration", examples=["15m", "1h30m"])
+    str,
+    Meta(
+        pattern=rf"^(?=.*[1-9])([0-9]{{1,6}}[hms])+{_END}",
+        max_length=32,
+        title="duration",
+        description="In h, m and s; above zero.",
+        examples=["15m", "1h30m"],
+    ),
 ]
 RepoPath: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=1024, title="path from the repository root", examples=["platform/prod-east"])
@@ -114,6 +121,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+MOST = 10
+"""How many names a message lists."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; of many the first, and how many more."""
+    *head, last = names
+    if len(head) > MOST:
+        head, last = head[:MOST], f"{len(head) + 1 - MOST} more"
+    return f"{', '.join(head)} and {last}" if head else last
+
+
 class Wrong(Value, frozen=True):
     """The code, message and help of a value that breaks its rule."""
 
@@ -152,6 +171,15 @@ def wrong_burst(value: Any) -> Wrong:
     )
 
 
+def wrong_duration(value: Any) -> Wrong:
+    """Why a text cannot be a duration."""
+    if _DURATION.sub("", value) == "" and value and seconds(value) == 0:
+        return Wrong(
+            "policy/value", f"{shown(value)} is no time at all: a duration is above zero", "Write it as in 15m."
+        )
+    return Wrong("policy/value", f"{shown(value)} is not a duration", "Use h, m and s with whole numbers, as in 1h30m.")
+
+
 def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
     return lambda value: Wrong("policy/value", f"{shown(value)} is not a {what}", help)
 
@@ -165,7 +193,7 @@ EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
         "IOPressure, or {query: …} with PromQL.",
     ),
     "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
-    "duration": _not_a("duration", "Use h, m and s with whole numbers, as in 1h30m."),
+    "duration": wrong_duration,
     "metric name": _not_a("metric name", "Use letters, digits, '_' and ':', as in team:node_load:rate5m."),
     "Prometheus label name": _not_a(
         "label name of Prometheus, which would refuse the whole file",

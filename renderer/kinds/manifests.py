@@ -81,9 +81,11 @@ def _read(tree: Tree, path: str, found: Manifests) -> None:
 def _flatten(body: Any, origin: Origin) -> Iterator[tuple[Body, Origin]]:
     if not isinstance(body, dict):
         return
-    if str(body.get("kind", "")).endswith("List") and isinstance(body.get("items"), list):
+    kind = str(body.get("kind", ""))
+    if kind.endswith("List") and isinstance(body.get("items"), list):
+        named = {"apiVersion": body.get("apiVersion"), "kind": kind.removesuffix("List")}  # an item may leave them out
         for index, item in enumerate(body["items"]):
-            yield from _flatten(item, origin.below("items", index))
+            yield from _flatten({**named, **item} if isinstance(item, dict) else item, origin.below("items", index))
     else:
         yield body, origin
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from renderer import sizing
 from renderer.kinds import limits_file, rate_limit_advice
-from renderer.kinds.base import Metadata, Policy, PolicySpec, Request, Site, check_path
+from renderer.kinds.base import Metadata, Policy, PolicySpec, Request, Site, check_path, unneeded
 from renderer.kinds.cluster_facts import ComponentLimits
 from renderer.kinds.fields import Burst, Duration, Qps, Replicas, RepoPath, Strict, seconds
 from renderer.kinds.limits_file import Asked
@@ -91,6 +91,10 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
     metadata: Metadata
     spec: RateLimitSpec
 
+    @property
+    def needs_facts(self) -> bool:
+        return self.spec.adaptive is not None
+
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
         at = origin.below("spec")
         given = [name for name in _FORMS if getattr(self.spec, name) is not None]
@@ -104,9 +108,10 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
             yield Problem(
                 "policy/value" if given else "policy/missing-key", place, message, "Give exactly one of them."
             )
-        if self.spec.adaptive is not None and seconds(self.spec.adaptive.boot_storm.within) < 1:
-            place = at.below("adaptive", "bootStorm", "within")
-            yield Problem("policy/value", place, "a duration must be above zero", "Write it as in 15m.")
+        fixed = self.spec.virt_api is not None and self.spec.virt_api.replicas != "auto"
+        if self.spec.profile == "platformDefaults" and not fixed:
+            for index, word in enumerate(self.spec.acknowledge):
+                yield unneeded(word, "profile: platformDefaults", at.below("acknowledge", index))
         if self.spec.static is not None:
             yield from _check_static(self.spec.static, at.below("static"), tree)
 

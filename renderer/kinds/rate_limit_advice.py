@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from renderer import sizing
 from renderer.kinds.base import OperatorRelease, Site
+from renderer.kinds.fields import listed
 from renderer.kinds.limits_file import Asked
 from renderer.model import Component, Limit, Origin, Problem
 from renderer.releases.kubevirt import Defaults
@@ -174,14 +175,8 @@ def _headroom(asked: Mapping[Component, Asked], site: Site, guard: Guard | None)
     if safe is not None and worst > max(safe, before):
         origin = next(iter(asked.values())).qps
         message = (
-            f"all components together may ask for {worst} calls a second in the worst case ({before} with the "
-            f"defaults); the API server can safely take {safe} more"
+            f"worst case of all components together: {worst} calls a second ({before} with the defaults); the API "
+            f"server's safe load is {safe}"
         )
         help = _HEADROOM[guard] if guard or Component.HANDLER in asked else "Lower the limits."
         yield Problem("rate-limit/headroom", origin, message, help)
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *head, last = names
-    return f"{', '.join(head)} and {last}" if head else last

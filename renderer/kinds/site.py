@@ -33,7 +33,7 @@ class _Lookup:
         if known is not None and given is not None and version is not None and given.major != version.major:
             self._add("release/assumed", at, *_assumed(given, version))
         if known is None:
-            self._add("release/unknown", at, f"{product} {text} is not known", _known(product, table))
+            self._add("release/unknown", at, f"{product} {text} is not known", _known(product, table, version))
         elif known.newer:
             message = f"{product} {text} is newer than the tables; it is rendered as {known.version.name}"
             self._add("release/newer", at, message, "Update this tool once a release of it knows that version.")
@@ -51,15 +51,17 @@ def _assumed(version: Version, upstream: Version) -> tuple[str, str]:
     return message, f'Write hyperconverged: "{upstream.name}" to state it.'
 
 
-def _known(product: str, table: Mapping[str, Any]) -> str:
+def _known(product: str, table: Mapping[str, Any], version: Version | None) -> str:
     names = list(table)
     also = ""
     if product == "HyperConverged":
-        oldest, newest = hyperconverged.downstream(names[0]), hyperconverged.downstream(names[-1])
-        also = f", or 4.N for OpenShift Virtualization {oldest} to {newest}"
-    return (
-        f"Known are {names[0]} to {names[-1]}{also}. With versions.allowNewer a newer minor is rendered as {names[-1]}."
-    )
+        first, last = hyperconverged.downstream(names[0]), hyperconverged.downstream(names[-1])
+        also = f", or 4.N for OpenShift Virtualization {first} to {last}"
+    known = f"Known are {names[0]} to {names[-1]}{also}."
+    newest = parse(names[-1])
+    if version is None or newest is None or (version.major, version.minor) <= (newest.major, newest.minor):
+        return known
+    return f"{known} With versions.allowNewer a newer minor is rendered as {names[-1]}."
 
 
 def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -> tuple[Site | None, list[Problem]]:

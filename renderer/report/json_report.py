@@ -18,7 +18,15 @@ def render(report: Report) -> tuple[str, str]:
     }
     if report.files is not None:
         out["files"] = [{"path": change.path, "change": change.change} for change in report.files]
-    return json.dumps(out, indent=2, ensure_ascii=False) + "\n", ""
+    text = json.dumps(out, indent=2, ensure_ascii=False)
+    return "\n".join(map(_harmless, text.split("\n"))) + "\n", ""
+
+
+def _harmless(line: str) -> str:
+    """What a terminal would obey, escaped as JSON does it; people's own letters stay."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

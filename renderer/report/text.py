@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from renderer.model import Finding, Severity
+from renderer.model import Finding, Severity, printable
 from renderer.report.base import FileChange, Report
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -53,34 +53,40 @@ def _joined(lines: list[str]) -> str:
 def _finding(finding: Finding, differences: Mapping[str, str], report: Report) -> Iterator[str]:
     place = finding.position
     severity = _painted(f"{finding.severity}:", _COLOURS[finding.severity], report)
-    yield f"{place.file}:{place.line}:{place.column}: {severity} {finding.message} [{finding.code}]"
+    where = f"{printable(place.file)}:{place.line}:{place.column}"
+    yield f"{where}: {severity} {printable(finding.message)} [{finding.code}]"
     source = "" if place.file in differences else report.line(place.file, place.line)
-    yield from (f"     | {_printable(line)}" for line in differences.get(place.file, "").splitlines())
+    yield from (f"     | {_in_place(line)}" for line in differences.get(place.file, "").splitlines())
     if source and len(source) <= _WIDEST:
-        source = _printable(source)
+        source = _in_place(source)
         yield f"{place.line:>4} | {source}"
         length = max(1, min(place.length, len(source) - place.column + 1))
         pad = "".join("\t" if char == "\t" else " " for char in source[: place.column - 1])
         yield f"     | {pad}{_painted('^' * length, _COLOURS[finding.severity], report)}"
-    first, *rest = finding.help.split("\n")
+    first, *rest = map(printable, finding.help.split("\n"))
     clusters = f"clusters: {_names(finding.clusters)}." if finding.clusters else ""
     if clusters or first:
         yield f"   {' '.join(filter(None, (clusters, first)))}"
-    yield from (f"     {line}" for line in rest)
+    yield from (f"     {_no_command(line)}" for line in rest)
 
 
-def _printable(line: str) -> str:
+def _no_command(line: str) -> str:
+    """GitHub's runner obeys a line of a log that begins with two colons, also behind blanks."""
+    return line.replace("::", "\\x3a:", 1) if line.lstrip().startswith("::") else line
+
+
+def _in_place(line: str) -> str:
     """A line that leaves the terminal as it is, each character in its place."""
     return line if line.isprintable() else "".join(char if char.isprintable() or char == "\t" else "�" for char in line)
 
 
 def _names(clusters: tuple[str, ...]) -> str:
     more = len(clusters) - _CLUSTERS_SHOWN
-    return ", ".join(clusters[:_CLUSTERS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(printable, clusters[:_CLUSTERS_SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
 def _change(change: FileChange, report: Report) -> str:
-    return f"{_painted(f'{change.change:<8}', _CHANGES.get(change.change, '0'), report)} {change.path}"
+    return f"{_painted(f'{change.change:<8}', _CHANGES.get(change.change, '0'), report)} {printable(change.path)}"
 
 
 def _summary(report: Report) -> str:
@@ -91,7 +97,7 @@ def _summary(report: Report) -> str:
         if counts[severity]
     ]
     more = " (check shows the notes)" if report.brief and counts[Severity.NOTE] else ""
-    return ". ".join(filter(None, (", ".join(counted) + more, report.summary)))
+    return printable(". ".join(filter(None, (", ".join(counted) + more, report.summary))))
 
 
 def _painted(text: str, colour: str, report: Report) -> str:
