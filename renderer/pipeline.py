@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from renderer import documents, ignores, overlay
-from renderer.assemble import Spelling, spell
+from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
 from renderer.decode import Decoded, Fleet, decode
 from renderer.findings import SEVERITIES
 from renderer.kinds import Cluster, Policy
 from renderer.kinds.base import Facts, Site
 from renderer.kinds.fields import leaves_repository
+from renderer.kinds.rate_limit import RateLimitPolicy
 from renderer.kinds.site import resolve
 from renderer.model import (
     Document,
@@ -181,6 +182,8 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     elif base is not None or site.operator.base is None:
         fields = spell(wanted.settings, site, base)
     problems.extend(fields.problems)
+    if base is not None:
+        problems.extend(_without_effect(shape.policies, wanted, site, base))
     if site.operator.base is not None and base is None:
         return Rendered(Overlay({}), site, spec.crds), problems
     built = overlay.build(folder, site, base, fields.fields, wanted.manifests, wanted.policies)
@@ -225,6 +228,18 @@ def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -
     place = site.origin.below("spec", "operatorResource", "base")
     problems.extend(Problem(one.code, one.origin or place, one.message, one.help) for one in found)
     return None
+
+
+def _without_effect(policies: Sequence[Decoded[Policy]], wanted: _Wanted, site: Site, base: Base) -> Iterator[Problem]:
+    """A policy that sets no limits, so that those of the components apply, over a base that has limits of its own."""
+    own = kept_limits(site, base)
+    if not own or any(setting.field.startswith("limits.") for setting in wanted.settings):
+        return
+    for policy in policies:
+        if isinstance(policy.value, RateLimitPolicy):
+            place = policy.origin.below("spec", "adaptive" if policy.value.spec.adaptive else "profile")
+            message = f"the policy sets no limits here, and those of the base stay: {own}"
+            yield Problem("rate-limit/base-keeps", place, message, "Remove them from the base to have the defaults.")
 
 
 def _never_rendered(setting: Setting) -> Problem:
