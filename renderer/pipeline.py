@@ -33,6 +33,8 @@ from renderer.model import (
 from renderer.selection import Selection, select
 from renderer.values import Value, field
 
+_ENDINGS = (".yaml", ".yml")
+
 
 class Settings(Value, frozen=True):
     """Where things are in the repository, and how much findings weigh there."""
@@ -111,7 +113,9 @@ def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list
     read: list[Document] = []
     findings: list[Finding] = []
     for path, entry in _entries(tree, folder):
-        if not path.endswith((".yaml", ".yml")) and not (entry.folder and entry.problem):
+        if not path.endswith(_ENDINGS) and not (entry.folder and entry.problem):
+            if path.lower().endswith(_ENDINGS):
+                findings.append(_not_read(path))
             continue
         try:
             if entry.problem:
@@ -124,9 +128,16 @@ def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list
         result = documents.read(path, data)
         read.extend(result.documents)
         findings.extend(result.findings)
-        if ignores.MARK in data:
+        if ignores.MARK.search(data):
             texts[path] = data.decode("utf-8-sig", "replace")
     return texts, read, findings
+
+
+def _not_read(path: str) -> Finding:
+    stem, _, ending = path.rpartition(".")
+    message = f"the file is not read: policies end in .yaml or .yml, not in .{ending}"
+    name = f"{stem.rpartition('/')[2]}.{ending.lower()}"
+    return Finding("policy/unreadable", Severity.ERROR, Position(path), message, f"Rename it to {name}.")
 
 
 def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
