@@ -29,7 +29,12 @@ root = click.option(
     help="The repository. Default: the nearest folder upwards that has .git or .kubevirt-policy.yaml.",
 )
 clusters = click.option(
-    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again."
+    "--cluster",
+    "clusters",
+    multiple=True,
+    metavar="NAME",
+    callback=lambda _context, _option, names: tuple(dict.fromkeys(names)),
+    help="Only this cluster's folders; may be given again.",
 )
 output_format = click.option(
     "--output-format",
