@@ -72,6 +72,12 @@ class Outcome(Value, frozen=True):
     def failed(self) -> bool:
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
+    @property
+    def empty(self) -> bool:
+        """No cluster at all, and no other error than what follows from that."""
+        errors = {finding.code for finding in self.findings if finding.severity is Severity.ERROR}
+        return not self.rendered and errors <= {"base/still-listed"}
+
 
 def run(tree: Tree, settings: Settings) -> Outcome:
     """The repository's files in, overlays and findings out.  Pure: no work tree, clock, program or cluster."""
