@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, T
 from renderer.pipeline import Settings
 
 FILE = ".kubevirt-policy.yaml"
+_NEARLY = re.compile(r"\.kubevirt[-_.]?policy\.ya?ml", re.IGNORECASE)
 
 
 class ConfigError(Exception):
@@ -51,6 +53,7 @@ def find_root(start: Path) -> Path:
 def load(tree: Tree) -> Settings:
     """The repository's settings; the defaults without a file.  Raises `ConfigError`."""
     try:
+        _refuse_other_names(tree)
         read = documents.read(FILE, tree.read(FILE))
     except TreeError as error:
         if error.missing:
@@ -61,6 +64,14 @@ def load(tree: Tree) -> Settings:
     if len(read.documents) > 1:
         raise ConfigError(f"{FILE}: the file holds more than one document [config/syntax]")
     return _settings(Origin(read.documents[0])) if read.documents else Settings()
+
+
+def _refuse_other_names(tree: Tree) -> None:
+    for entry in tree.list(""):
+        if entry.name != FILE and _NEARLY.fullmatch(entry.name):
+            raise ConfigError(
+                f"{entry.name}: the configuration is read from {FILE} alone. Rename it [config/unreadable]"
+            )
 
 
 def _settings(origin: Origin) -> Settings:
@@ -86,7 +97,18 @@ def _error(problems: list[Problem]) -> ConfigError:
 
 
 def _told(place: Position, fault: Finding | Problem, code: str) -> str:
-    return printable(f"{place.file}:{place.line}:{place.column}: {fault.message} [{code}]. {fault.help}")
+    return printable(f"{place.file}:{place.line}:{place.column}: {fault.message} [{code}]. {_help(fault)}")
+
+
+def _help(fault: Finding | Problem) -> str:
+    """What to do, where the words for policies do not fit this file."""
+    if isinstance(fault, Finding) and fault.code == "policy/type":
+        return "Begin it with version:, paths: or severity:."
+    if fault.code == "policy/ambiguous-scalar":
+        return "A severity is error, warning or note; put quotes around what is meant as a text."
+    if "JSON Schema" in fault.help:
+        return "Give a value, or leave the key out." if fault.message.endswith("empty") else "Write a shorter one."
+    return fault.help
 
 
 def _check_version(config: Config, origin: Origin) -> Iterator[Problem]:
@@ -115,7 +137,9 @@ def _check_paths(config: Config, origin: Origin) -> Iterator[Problem]:
             help = "Write it from the repository root, without '..'."
             yield Problem("config/value", origin.below("paths", name), message, help)
     policies, overlays = (f"{normal(path)}/" for path in given.values())
-    if policies.startswith(overlays) or overlays.startswith(policies):
+    # Without regard to case, as some disks take it: a repository is checked out on any of them.
+    one, other = policies.casefold(), overlays.casefold()
+    if one.startswith(other) or other.startswith(one):
         message = f"the policies ({policies}) and the overlays ({overlays}) lie inside each other"
         yield Problem("config/value", origin.below("paths"), message, "Give each a folder of its own.")
 

@@ -56,6 +56,7 @@ SEVERITIES: dict[str, Severity] = {
     "policy/unneeded": _WARNING,
     "policy/unreadable": _ERROR,
     "policy/value": _ERROR,
+    "rate-limit/base-keeps": _WARNING,
     "rate-limit/below-default": _WARNING,
     "rate-limit/burst-below-qps": _ERROR,
     "rate-limit/config-map": _ERROR,

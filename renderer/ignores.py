@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from operator import itemgetter
 
 from renderer import documents
@@ -14,19 +14,31 @@ from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position, Severity
 from renderer.values import Value
 
-MARK = b"kubevirt-policy: ignore"
-_COMMENT = re.compile(r"(?:^|(?<=\s))#[ \t]*kubevirt-policy: ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n\r]*)")
+_NAME = r"k[a-z]*[-_. ]?policy"
+MARK = re.compile(rf"#[# \t]*{_NAME}[ \t]*[:\[a-z]".encode(), re.IGNORECASE)
+"""Found in every file that may hold such a comment, or what somebody took for one."""
+_COMMENT = re.compile(r"(?:^|(?<=\s))#[ \t]*kubevirt-policy[ \t]*:[ \t]*ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n\r]*)")
+_NEAR = re.compile(
+    rf"(?:^|(?<=\s))#[# \t]*(?P<name>{_NAME})[ \t]*(?P<colon>:?)[ \t]*(?P<word>[a-z]+)[ \t]*(?P<bracket>\[?)[^\n\r]*",
+    re.IGNORECASE,
+)
+
+_LIKE = 0.7
 
 
 class _Ignore(Value, frozen=True):
+    """A comment; `misspelt` where it only looks like one."""
+
     code: str
     reason: str
     position: Position
+    misspelt: bool = False
 
     def covers(self, finding: Finding) -> bool:
         place = finding.position
         return (
             finding.code == self.code
+            and not self.misspelt
             and finding.severity is not Severity.ERROR
             and place.file == self.position.file
             and place.line in (self.position.line, self.position.line + 1)
@@ -54,16 +66,29 @@ def _ignores(file: str, text: str) -> Iterator[_Ignore]:
     """Comments only: the same words inside a text of the document are no comment."""
     inside = documents.scalar_lines(file, text)
     for number, line in enumerate(text.splitlines(), start=1):
-        for found in _COMMENT.finditer(line):
+        for found in _NEAR.finditer(line):
             place = number, found.start() + 1
             before = bisect_right(inside, place, key=itemgetter(0))
             if before == 0 or place >= inside[before - 1][1]:
                 position = Position(file, number, found.start() + 1, len(found.group().rstrip()))
-                yield _Ignore((found[1] or "").strip(), found[2].strip(), position)
+                if exact := _COMMENT.match(line, found.start()):
+                    yield _Ignore((exact[1] or "").strip(), exact[2].strip(), position)
+                elif _meant(found):
+                    yield _Ignore("", "", position, misspelt=True)
+
+
+def _meant(found: re.Match[str]) -> bool:
+    """Whether what is not spelled as an ignore was meant to be one, and is no prose that begins with our name."""
+    name = SequenceMatcher(None, found["name"].lower(), "kubevirt-policy").ratio()
+    word = SequenceMatcher(None, found["word"].lower(), "ignore").ratio()
+    return name > _LIKE and (bool(found["bracket"]) or (bool(found["colon"]) and word > _LIKE))
 
 
 def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> Iterator[Finding]:
-    if ignore.code not in SEVERITIES:
+    if ignore.misspelt:
+        message = "this comment ignores nothing: it is not spelled as one that does"
+        yield _finding("ignore/unknown", ignore, message, "Write # kubevirt-policy: ignore[code] reason.")
+    elif ignore.code not in SEVERITIES:
         near = get_close_matches(ignore.code, SEVERITIES, 1)
         help = f"Did you mean {near[0]}?" if near else "Write ignore[code] with the code that the finding ends with."
         message = f"there is no finding {ignore.code}" if ignore.code else "the comment does not say what it ignores"

@@ -200,8 +200,7 @@ def _protection(site: Site, base: Base | None, problems: list[Problem]) -> Itera
             options |= {"ServerSideApply": "true"} if partial else {}
             merged = _sync_options(options, base, problems)
             yield _annotation(SYNC_OPTIONS, merged, place)
-            if base is not None and _base_annotation(base, ARGO_HOOK):
-                problems.append(_not_applied(base, ("annotations", ARGO_HOOK), "Argo CD"))
+            problems.extend(_hooks(base) if base else ())
             if partial:
                 yield _annotation(COMPARE_OPTIONS, "IgnoreExtraneous", place)
         case "flux":
@@ -247,22 +246,32 @@ def _base_annotation(base: Base | None, key: str) -> str:
     return str(annotations.get(key, "")) if isinstance(annotations, dict) else ""
 
 
+def _hooks(base: Base) -> Iterator[Problem]:
+    value = _pairs(base, "annotations").get(ARGO_HOOK)
+    if value:
+        yield _not_applied(base, ("annotations", ARGO_HOOK), value, "Argo CD")
+
+
 def _left_alone_by_flux(base: Base) -> Iterator[Problem]:
     """Flux heeds these words as annotations and as labels, in any case (fluxcd/pkg, ssa/utils, AnyInMetadata)."""
     for place in ("annotations", "labels"):
-        found = base.body["metadata"].get(place)
-        pairs = found if isinstance(found, dict) else {}
+        pairs = _pairs(base, place)
         for key, words in _NOT_APPLIED.items():
             if str(pairs.get(key, "")).lower() in words:
-                yield _not_applied(base, (place, key), "Flux")
+                yield _not_applied(base, (place, key), pairs[key], "Flux")
         if str(pairs.get(FLUX_FORCE, "")).lower() == "enabled":
             yield _destructive(base, FLUX_FORCE, "enabled")
 
 
-def _not_applied(base: Base, path: tuple[str, str], engine: str) -> Problem:
-    field, key = path
-    value = base.body["metadata"][field][key]
-    message = f"the base says {key}: {value}, so that {engine} would not apply what is rendered there"
+def _pairs(base: Base, place: str) -> Mapping[str, Any]:
+    """Annotations or labels as the engine finds them, after the base's own patches."""
+    body = base.settled(base.body) if base.later else base.body
+    found = body["metadata"].get(place) if isinstance(body, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _not_applied(base: Base, path: tuple[str, str], value: object, engine: str) -> Problem:
+    message = f"the base says {path[1]}: {value}, so that {engine} would not apply what is rendered there"
     return Problem("base/conflict", base.origin.below("metadata", *path), message, "Remove it, or use form: none.")
 
 

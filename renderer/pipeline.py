@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from renderer import documents, ignores, overlay
-from renderer.assemble import Spelling, spell
+from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
 from renderer.checks import across
 from renderer.decode import Decoded, Fleet, decode
@@ -14,6 +14,7 @@ from renderer.findings import SEVERITIES
 from renderer.kinds import Cluster, Policy
 from renderer.kinds.base import Facts, Site
 from renderer.kinds.fields import leaves_repository
+from renderer.kinds.rate_limit import RateLimitPolicy
 from renderer.kinds.site import resolve
 from renderer.model import (
     Document,
@@ -32,6 +33,8 @@ from renderer.model import (
 )
 from renderer.selection import Selection, select
 from renderer.values import Value, field
+
+_ENDINGS = (".yaml", ".yml")
 
 
 class Settings(Value, frozen=True):
@@ -72,6 +75,12 @@ class Outcome(Value, frozen=True):
     @property
     def failed(self) -> bool:
         return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+    @property
+    def empty(self) -> bool:
+        """No cluster at all, and no other error than what follows from that."""
+        errors = {finding.code for finding in self.findings if finding.severity is Severity.ERROR}
+        return not self.rendered and errors <= {"base/still-listed"}
 
 
 def run(tree: Tree, settings: Settings) -> Outcome:
@@ -114,7 +123,9 @@ def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list
     read: list[Document] = []
     findings: list[Finding] = []
     for path, entry in _entries(tree, folder):
-        if not path.endswith((".yaml", ".yml")) and not (entry.folder and entry.problem):
+        if not path.endswith(_ENDINGS) and not (entry.folder and entry.problem):
+            if path.lower().endswith(_ENDINGS):
+                findings.append(_not_read(path))
             continue
         try:
             if entry.problem:
@@ -127,9 +138,16 @@ def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list
         result = documents.read(path, data)
         read.extend(result.documents)
         findings.extend(result.findings)
-        if ignores.MARK in data:
+        if ignores.MARK.search(data):
             texts[path] = data.decode("utf-8-sig", "replace")
     return texts, read, findings
+
+
+def _not_read(path: str) -> Finding:
+    stem, _, ending = path.rpartition(".")
+    message = f"the file is not read: policies end in .yaml or .yml, not in .{ending}"
+    name = f"{stem.rpartition('/')[2]}.{ending.lower()}"
+    return Finding("policy/unreadable", Severity.ERROR, Position(path), message, f"Rename it to {name}.")
 
 
 def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
@@ -186,6 +204,8 @@ def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[
     elif base is not None or site.operator.base is None:
         fields = spell(wanted.settings, site, base)
     problems.extend(fields.problems)
+    if base is not None:
+        problems.extend(_without_effect(shape.policies, wanted, site, base))
     if site.operator.base is not None and base is None:
         return Rendered(Overlay({}), site, spec.crds), problems
     built = overlay.build(folder, site, base, fields.fields, wanted.manifests, wanted.policies)
@@ -230,6 +250,18 @@ def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -
     place = site.origin.below("spec", "operatorResource", "base")
     problems.extend(Problem(one.code, one.origin or place, one.message, one.help) for one in found)
     return None
+
+
+def _without_effect(policies: Sequence[Decoded[Policy]], wanted: _Wanted, site: Site, base: Base) -> Iterator[Problem]:
+    """A policy that sets no limits, so that those of the components apply, over a base that has limits of its own."""
+    own = kept_limits(site, base)
+    if not own or any(setting.field.startswith("limits.") for setting in wanted.settings):
+        return
+    for policy in policies:
+        if isinstance(policy.value, RateLimitPolicy):
+            place = policy.origin.below("spec", "adaptive" if policy.value.spec.adaptive else "profile")
+            message = f"the policy sets no limits here, and those of the base stay: {own}"
+            yield Problem("rate-limit/base-keeps", place, message, "Remove them from the base to have the defaults.")
 
 
 def _never_rendered(setting: Setting) -> Problem:

@@ -10,7 +10,7 @@ from renderer.bases import Base
 from renderer.kinds.base import Site
 from renderer.model import Setting
 
-__all__ = ["Field", "Spelling", "spell"]
+__all__ = ["Field", "Spelling", "kept_limits", "spell"]
 
 
 def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spelling:
@@ -18,3 +18,9 @@ def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spellin
     if site.releases[0].hyperconverged is None:
         return kubevirt.spell(settings, site, base)
     return hyperconverged.spell(settings, site, base)
+
+
+def kept_limits(site: Site, base: Base) -> str:
+    """Rate limits that the base sets itself, with their places; empty where there are none."""
+    places = kubevirt.own_limits(base) if site.releases[0].hyperconverged is None else hyperconverged.own_limits(base)
+    return ", ".join(places)

@@ -56,6 +56,17 @@ def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spellin
     return out
 
 
+def own_limits(base: Base) -> Iterator[str]:
+    """The tuning policy of the base, and operations of its annotation on rate limiters, each with its place."""
+    for path in hyperconverged.TUNING_POLICY.values():
+        if get(base.body, path):
+            yield f"{folded(path)} in {place(base, *path)}"
+    limiters = [pointer(kubevirt.limiter(component).path) for component in Component]
+    for where in dict.fromkeys(str(operation["path"]) for operation in existing(base)[0]):
+        if any(overlap(where, limiter) for limiter in limiters):
+            yield f"{where} in {annotation_place(base)}"
+
+
 def _one_limit(limits: Mapping[Component, Setting]) -> Setting | None:
     """The setting of any component, if all four ask for the same limit."""
     same = len(limits) == len(Component) and len({one.value for one in limits.values()}) == 1

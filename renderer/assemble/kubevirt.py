@@ -8,7 +8,7 @@ from renderer.assemble.fields import LIMITS, Field, Spelling, get, list_at, plac
 from renderer.bases import Base
 from renderer.bases.patching import APPEND
 from renderer.kinds.base import Site
-from renderer.model import Problem, Setting, folded
+from renderer.model import Component, Problem, Setting, folded
 from renderer.releases import kubevirt
 
 
@@ -36,6 +36,14 @@ def _kubevirt_fields(setting: Setting, site: Site, base: Base | None) -> Iterato
         gate = kubevirt.REFERENCE_POLICY_GATE
         if _gated(site) and gate not in list_at(base.body if base else {}, kubevirt.GATES.path[:-1]):
             yield Field(kubevirt.GATES.path, gate, setting.origin)
+
+
+def own_limits(base: Base) -> Iterator[str]:
+    """The rate limiters of the base, each with its place."""
+    for component in Component:
+        path = kubevirt.limiter(component).path[:-1]
+        if get(base.body, path):
+            yield f"{folded(path)} in {place(base, *path)}"
 
 
 def _gated(site: Site) -> bool:

@@ -29,7 +29,12 @@ root = click.option(
     help="The repository. Default: the nearest folder upwards that has .git or .kubevirt-policy.yaml.",
 )
 clusters = click.option(
-    "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster's folders; may be given again."
+    "--cluster",
+    "clusters",
+    multiple=True,
+    metavar="NAME",
+    callback=lambda _context, _option, names: tuple(dict.fromkeys(names)),
+    help="Only this cluster's folders; may be given again.",
 )
 output_format = click.option(
     "--output-format",
@@ -84,7 +89,7 @@ class Repository(Value, frozen=True):
     def run(self, *, allow_empty: bool, only: tuple[str, ...] = ()) -> Outcome:
         """The pipeline's outcome.  Raises `CannotRun` without clusters, or for the name of an unknown one."""
         outcome = pipeline.run(self.tree, self.settings)
-        if not outcome.rendered and not outcome.failed and not allow_empty:
+        if outcome.empty and not allow_empty:
             raise CannotRun(
                 f"no Cluster document found in {self.settings.policies}/ of {self.path}. "
                 "Add one, change to the repository, or give --allow-empty to remove every overlay."
