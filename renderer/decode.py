@@ -85,7 +85,7 @@ def decode(documents: Iterable[Document], tree: Tree) -> Fleet:
             case ClusterFacts():
                 fleet.facts.append(Decoded(value, origin))
             case Policy():
-                refused = any(SEVERITIES[problem.code] is Severity.ERROR for problem in problems)
+                refused = value.guarded and any(SEVERITIES[problem.code] is Severity.ERROR for problem in problems)
                 unclear = list(check_selector(value.spec.clusters, origin.below("spec", "clusters")))
                 fleet.problems.extend(unclear)
                 if not unclear:

@@ -268,7 +268,7 @@ def final(root: Path, files: Mapping[str, str], form: str) -> dict[str, Any]:
 
 
 def test_every_kind_has_cases() -> None:
-    """What writes to the operator object is tried here; the other kinds, which bring objects of their own, elsewhere."""
+    """What writes to the operator object is tried here; kinds that bring objects of their own, elsewhere."""
     own_objects = {"RebalancePolicy": "test_releases_rebalance.py", "RecordingRules": "rules/test_catalog.py"}
     assert {case.kind for case in CASES} | set(own_objects) == set(POLICIES)
     assert all((real.ROOT / "tests" / file).is_file() for file in own_objects.values())

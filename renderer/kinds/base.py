@@ -207,6 +207,9 @@ class Policy(Strict, frozen=True, kw_only=True):
     exclusive: ClassVar[bool] = True
     """Whether one policy wins per cluster, or all that select it apply."""
 
+    guarded: ClassVar[bool] = True
+    """Whether `apply` relies on what `check` refuses; else it runs all the same, and tells all problems at once."""
+
     @property
     def needs_facts(self) -> bool:
         """Whether it can only be applied where the cluster was measured."""

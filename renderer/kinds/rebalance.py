@@ -24,6 +24,8 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
     metadata: Metadata
     spec: RebalanceSpec
 
+    guarded = False
+
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
         spec, at = self.spec, origin.below("spec")
         yield from _check_durations(spec, at)

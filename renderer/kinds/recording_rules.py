@@ -35,6 +35,7 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
     spec: RecordingRulesSpec
 
     exclusive = False
+    guarded = False
 
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
         at = origin.below("spec")
