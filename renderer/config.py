@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from renderer import __version__, documents
-from renderer.decode import has_null, mistakes
 from renderer.findings import SEVERITIES
 from renderer.kinds.fields import Strict, leaves_repository, normal, shown
+from renderer.mistakes import has_null, mistakes
 from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, TreeError, printable
 from renderer.pipeline import Settings
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
 from renderer.checks import across
-from renderer.decode import Decoded, Fleet, decode
-from renderer.findings import SEVERITIES
-from renderer.kinds import Cluster, Policy
-from renderer.kinds.base import Facts, Site
+from renderer.decode import Decoded, decode
+from renderer.gathering import Gathered
+from renderer.kinds import Policy
+from renderer.kinds.base import Site
 from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rate_limit import RateLimitPolicy
 from renderer.kinds.site import resolve
@@ -21,7 +20,6 @@ from renderer.model import (
     Entry,
     Finding,
     Manifest,
-    Origin,
     Overlay,
     Position,
     Problem,
@@ -31,7 +29,8 @@ from renderer.model import (
     TreeError,
     walk,
 )
-from renderer.selection import Selection, select
+from renderer.selection import select
+from renderer.shapes import Shape, shapes
 from renderer.values import Value, field
 
 _ENDINGS = (".yaml", ".yml")
@@ -88,13 +87,13 @@ def run(tree: Tree, settings: Settings) -> Outcome:
     texts, read, found = _read(tree, settings.policies)
     fleet = decode(read, tree)
     selection = select(fleet)
-    gathered = _Gathered(settings.severity)
+    gathered = Gathered(settings.severity)
     gathered.extend(fleet.problems, ())
     for problem, clusters in selection.problems:
         gathered.extend([problem], clusters)
     rendered: dict[str, Rendered] = {}
     bases = BaseReader(tree, settings.overlays)
-    for shape in _shapes(fleet, selection):
+    for shape in shapes(fleet, selection):
         one, problems = _render(shape, tree, bases, settings.overlays)
         gathered.extend_members(problems, shape)
         rendered.update((member.value.metadata.name, one) for member in shape.members)
@@ -158,37 +157,7 @@ def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
         return [(folder, Entry(folder, folder=True, problem=str(error)))]
 
 
-class _Shape(Value, frozen=True):
-    """Clusters that differ in nothing but name and labels: what is rendered for the first holds for all."""
-
-    members: list[Decoded[Cluster]]
-    facts: list[Facts | None]
-    policies: list[Decoded[Policy]]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(member.value.metadata.name for member in self.members)
-
-
-def _shapes(fleet: Fleet, selection: Selection) -> Iterable[_Shape]:
-    facts = {item.value.metadata.name: item for item in fleet.facts}
-    shapes: dict[tuple[object, ...], _Shape] = {}
-    for cluster in fleet.clusters:
-        name = cluster.value.metadata.name
-        measured, policies = facts.get(name), selection.winners[name]
-        key = (
-            repr(cluster.origin.document.data["spec"]),
-            repr(measured.origin.document.data["spec"]) if measured else "",
-            tuple(policies),
-            name if cluster.value.spec.operator_resource.base else "",  # the base names our folder, and ours the base
-        )
-        shape = shapes.setdefault(key, _Shape([], [], policies))
-        shape.members.append(cluster)
-        shape.facts.append(measured.value.facts(measured.origin) if measured else None)
-    return shapes.values()
-
-
-def _render(shape: _Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[Rendered, list[Problem]]:
+def _render(shape: Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[Rendered, list[Problem]]:
     first = shape.members[0]
     spec, folder = first.value.spec, f"{folder}/{first.value.metadata.name}"
     site, problems = resolve(first.value, first.origin, shape.facts[0], tree)
@@ -268,52 +237,6 @@ def _never_rendered(setting: Setting) -> Problem:
     message = "the policy needs the operator object, and operatorResource.form none says that it is never rendered"
     return Problem(
         "base/required", setting.origin, message, "Choose another form for these clusters, or leave them out."
-    )
-
-
-class _Gathered:
-    """Problems to findings: one entry for each, with all clusters that it concerns."""
-
-    def __init__(self, severity: Mapping[str, Severity]) -> None:
-        self._severity = severity
-        self._clusters: dict[Finding, set[str]] = defaultdict(set)
-
-    def extend(self, problems: Iterable[Problem], clusters: Iterable[str]) -> None:
-        for problem in problems:
-            self._add(problem, problem.origin, clusters)
-
-    def extend_members(self, problems: Iterable[Problem], shape: _Shape) -> None:
-        """A problem in a Cluster document or its facts stands once in each member's own file, but for notes."""
-        for problem in problems:
-            owners = self._owners(problem, shape)
-            if owners and self._weight(problem.code) is not Severity.NOTE:
-                for name, document in zip(shape.names, owners, strict=True):
-                    self._add(problem, Origin(document, problem.origin.path, problem.origin.key), [name])
-            else:
-                self._add(problem, problem.origin, shape.names)
-
-    def findings(self) -> list[Finding]:
-        return [_with(finding, clusters) for finding, clusters in self._clusters.items()]
-
-    def _owners(self, problem: Problem, shape: _Shape) -> list[Document]:
-        first = shape.facts[0]
-        if problem.origin.document is shape.members[0].origin.document:
-            return [member.origin.document for member in shape.members]
-        if first and problem.origin.document is first.origin.document:
-            return [facts.origin.document for facts in shape.facts if facts]
-        return []
-
-    def _weight(self, code: str) -> Severity:
-        return self._severity.get(code, SEVERITIES[code])
-
-    def _add(self, problem: Problem, origin: Origin, clusters: Iterable[str]) -> None:
-        finding = Finding(problem.code, self._weight(problem.code), origin.position, problem.message, problem.help)
-        self._clusters[finding].update(clusters)
-
-
-def _with(finding: Finding, clusters: set[str]) -> Finding:
-    return Finding(
-        finding.code, finding.severity, finding.position, finding.message, finding.help, tuple(sorted(clusters))
     )
 
 

@@ -1,0 +1,193 @@
+"""Every mistake of a document against its model, at its place and in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
+from renderer.kinds.schema import schema_of
+from renderer.model import Origin, Path, Problem, folded
+
+_TYPES = {
+    "string": ("a text", "Write a text."),
+    "integer": ("a whole number", "Write a whole number, without quotes or a decimal point."),
+    "number": ("a number", "Write a number, without quotes."),
+    "boolean": ("true or false", "Write true or false, without quotes."),
+    "object": ("a mapping", "Write a mapping: lines of `key: value`, indented, or {} for none."),
+    "array": ("a list", "Write a list: lines that begin with `- `, or [a, b]."),
+}
+
+
+def has_null(data: Any) -> bool:
+    """Whether a key or an item stands there with nothing behind it."""
+    if isinstance(data, dict):
+        data = data.values()
+    elif not isinstance(data, list):
+        return data is None
+    return any(map(has_null, data))
+
+
+@cache
+def _rules(model: type[msgspec.Struct]) -> tuple[dict[str, Any], Any]:
+    """The schema of a model and what holds a document against it: made once for all documents with errors."""
+    import jsonschema_rs  # late: a fleet without errors never pays for it
+
+    root = schema_of(model)
+    return root, jsonschema_rs.validator_for(root)
+
+
+def mistakes(model: type[msgspec.Struct], origin: Origin) -> list[Problem]:
+    """Every error of one document by the schema of its model."""
+    root, validator = _rules(model)
+    data = origin.document.data
+    errors = validator.iter_errors(data)
+    problems = dict.fromkeys(
+        problem for error in errors if not _of_fraction(error) for problem in _explain(root, data, origin, error)
+    )
+    refused = {problem.origin.path for problem in problems}
+    return [*problems, *(one for one in _fractions(data, origin) if one.origin.path not in refused)]
+
+
+def _of_fraction(error: Any) -> bool:
+    """Whether it is about the size of a fraction, which is refused for its type."""
+    return isinstance(error.instance, float) and error.schema_path[-1] in ("minimum", "maximum")
+
+
+def _fractions(value: Any, at: Origin) -> Iterator[Problem]:
+    """A schema takes 200.0 for a whole number; the models do not."""
+    if isinstance(value, dict | list):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _fractions(item, at.below(step))
+    elif isinstance(value, float):
+        yield Problem("policy/type", at, *_wrong_type(folded(at.path), value, "integer"))
+
+
+def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: Any) -> Iterator[Problem]:
+    path: Path = tuple(error.instance_path)
+    value = _at(data, path)
+    *place, keyword = error.schema_path
+    rule = _at(root, tuple(place))
+    at, name = Origin(origin.document, path), folded(path) or "the document"
+    if value is None:
+        yield Problem("policy/type", at, f"{name} is empty", "Give it a value, or remove the key.")
+        return
+    match keyword:
+        case "required":
+            for key in rule["required"]:
+                if key not in value:
+                    yield Problem(
+                        "policy/missing-key", at, f"{key} is missing in {name}", f"Add {key}:{_hint(rule, key)}"
+                    )
+        case "additionalProperties":
+            known = list(rule.get("properties", ()))
+            for key in value.keys() - set(known):
+                yield Problem(
+                    "policy/unknown-key",
+                    Origin(at.document, (*path, key), key=True),
+                    f"unknown key {shown(key)}",
+                    _key_help(key, known),
+                )
+        case "type":
+            yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"]))
+        case "enum":
+            yield _not_among([str(choice) for choice in rule["enum"]], value, at, name)
+        case _ if "propertyNames" in place:
+            yield from _wrong_keys(_at(root, tuple(place[: place.index("propertyNames") + 1])), value, at)
+        case _:
+            wrong = _wrong(rule, keyword, value, name, error.message)
+            yield Problem(wrong.code, at, wrong.message, wrong.help)
+
+
+def _not_among(known: Sequence[str], value: Any, at: Origin, name: str) -> Problem:
+    help = f"Write {choices(known)}."
+    if not isinstance(value, str):
+        return Problem("policy/type", at, _wrong_type(name, value, "string")[0], help)
+    message = f"{shown(value)} is not a value of {name}"
+    return Problem("policy/value", at, message, suggestion(value, known) or help)
+
+
+def _wrong_keys(rule: dict[str, Any], value: dict[str, Any], at: Origin) -> Iterator[Problem]:
+    for key in value:
+        if len(key) > rule.get("maxLength", len(key)) or not re.search(rule.get("pattern", ""), key):
+            wrong = EXPLANATIONS[rule["title"]](key)
+            yield Problem(wrong.code, Origin(at.document, (*at.path, key), key=True), wrong.message, wrong.help)
+
+
+def _wrong(rule: Any, keyword: str, value: Any, name: str, message: str) -> Wrong:
+    if explain := EXPLANATIONS.get(rule.get("title", "")):
+        return explain(value)
+    limit = rule.get(keyword)
+    words = {
+        "minimum": f"{name} {shown(value)} is below {limit}",
+        "maximum": f"{name} {shown(value)} is above {limit}",
+        "minItems": f"{name} is empty",
+        "minLength": f"{name} is empty",
+        "maxLength": f"{name} is longer than {limit} characters",
+        "pattern": f"{name} {shown(value)} has a form that is not allowed",
+    }
+    helps = {"minimum": f"Use {limit} or more.", "maximum": f"Use {limit} or less."}
+    help = helps.get(keyword, f"See the description of {name} in the JSON Schema.")
+    return Wrong("policy/value", words.get(keyword, shown(message)), help)
+
+
+def _wrong_type(name: str, value: Any, wanted: str) -> tuple[str, str]:
+    if wanted == "string" and isinstance(value, int | float):
+        kind = "boolean" if isinstance(value, bool) else "number"
+        return f"{name} must be a text, and without quotes this is a {kind}", "Put it in quotes, as it stands there."
+    if wanted == "integer" and isinstance(value, str) and value.isdigit():
+        return (
+            f"{name} must be a whole number, not the text {shown(value)}",
+            f"Write it without quotes: {shown(value)}.",
+        )
+    type_, help = _TYPES[wanted]
+    return f"{name} must be {type_}, not {_type(value)}", help
+
+
+def _type(value: Any) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case int():
+            return "a number"
+        case float():
+            return "a number with a fraction"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def _key_help(key: str, known: list[str]) -> str:
+    return suggestion(key, known) or (f"Known keys here: {', '.join(sorted(known))}." if known else "Remove it.")
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """`Did you mean X?`, or nothing where no known word is near."""
+    by_case = {name.lower(): name for name in known}
+    near = [by_case[word.lower()]] if word.lower() in by_case else get_close_matches(word, known, 1)
+    return f"Did you mean {near[0]}?" if near else ""
+
+
+def _hint(rule: dict[str, Any], key: str) -> str:
+    """The values that a missing key may have, where there are few."""
+    enum = rule.get("properties", {}).get(key, {}).get("enum")
+    return f" {choices([str(choice) for choice in enum])}." if enum else " with its value."
+
+
+def choices(known: Sequence[str]) -> str:
+    """The words that are known, as a person may choose from them."""
+    return known[0] if len(known) == 1 else f"one of {', '.join(known)}"
+
+
+def _at(node: Any, path: Path) -> Any:
+    for step in path:
+        node = node[step]
+    return node
