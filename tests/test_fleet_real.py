@@ -21,7 +21,8 @@ from renderer.tree import DiskTree, compare
 from tests import real
 
 PARTS = ("policies", "overlays", "platform")
-CLUSTERS = sorted(path.name for path in (real.ROOT / "overlays").iterdir())
+CLUSTERS = sorted(path.name for path in (real.ROOT / "overlays").glob("[!_]*"))
+FOLDERS = [*CLUSTERS, *sorted(f"_node-tuning/{path.name}" for path in (real.ROOT / "overlays/_node-tuning").iterdir())]
 
 
 def command(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -66,9 +67,9 @@ def test_committed_overlays_are_rendered(fleet: Path) -> None:
     assert sorted(outcome.rendered) == CLUSTERS
 
 
-@pytest.mark.parametrize("cluster", CLUSTERS)
-def test_overlay_builds_in_silence(cluster: str) -> None:
-    built = real.kustomize().build(real.ROOT / "overlays" / cluster)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_overlay_builds_in_silence(folder: str) -> None:
+    built = real.kustomize().build(real.ROOT / "overlays" / folder)
     assert (built.code, built.err) == (0, "")
 
 
@@ -102,7 +103,7 @@ def other_kustomize() -> Kustomize:
 
 def test_two_releases_of_kustomize_agree(fleet: Path) -> None:
     ours, other = real.kustomize(), other_kustomize()
-    for folder in (*(f"overlays/{name}" for name in CLUSTERS), "platform/prod-east", "platform/lab-flux"):
+    for folder in (*(f"overlays/{name}" for name in FOLDERS), "platform/prod-east", "platform/lab-flux"):
         one, two = ours.build(fleet / folder), other.build(fleet / folder)
         assert (one.code, two.code, one.err, two.err) == (0, 0, "", "")
         assert objects(one.out) == objects(two.out)
@@ -134,7 +135,7 @@ def replaced(root: Path, file: str, old: str, new: str) -> None:
 APPENDED = (
     "op: add, path: /spec/configuration/developerConfiguration/featureGates/-, value: InstancetypeReferencePolicy"
 )
-SECOND = "patches:\n- {path: hyperconverged.yaml, target: {kind: KubeVirt}}"
+SECOND = "patches:\n- {path: hyperconverged.yaml, target: {kind: CDI}}"
 FROM = "changes spec.evictionStrategy of HyperConverged openshift-cnv/kubevirt-hyperconverged from"
 EAST, WEST, EDGE = "overlays/prod-east/operator", "overlays/prod-west/operator", "overlays/edge-1"
 MUTATIONS: dict[str, tuple[str, str, str, str, str, str]] = {
@@ -172,7 +173,7 @@ MUTATIONS: dict[str, tuple[str, str, str, str, str, str]] = {
     ),
     "another object patched": (
         *("prod-west", f"{WEST}/kustomization.yaml", "patches:", SECOND),
-        *("build/patch", "of KubeVirt openshift-cnv/bystander from"),
+        *("build/patch", "of CDI openshift-cnv/bystander from"),
     ),
     "another object brought": (
         *("prod-west", f"{WEST}/kustomization.yaml", "resources:", "resources:\n- ../../../platform/lab-kv"),
@@ -187,8 +188,13 @@ MUTATIONS: dict[str, tuple[str, str, str, str, str, str]] = {
         *("build/output", "the build gives ConfigMap kubevirt-limits, which was not rendered"),
     ),
     "an object too few": (
-        *("edge-1", f"{EDGE}/kustomization.yaml", "resources:\n- operator", "resources: []"),
+        *("edge-1", f"{EDGE}/kustomization.yaml", "- operator\n", ""),
         *("build/output", "does not give HyperConverged openshift-cnv/kubevirt-hyperconverged"),
+    ),
+    "an argument too many, apart": (
+        *("prod-lab", "overlays/_node-tuning/prod-lab/99-openshift-machineconfig-worker-psi-karg.yaml"),
+        *("- psi=1", "- psi=1\n  - quiet"),
+        *("build/output", "spec.kernelArguments"),
     ),
     "a message": (
         *("edge-1", f"{EDGE}/kustomization.yaml", "resources:", "commonLabels: {a: b}\nresources:"),
@@ -219,8 +225,8 @@ def test_proof_can_fail(fleet: Path, mutation: tuple[str, str, str, str, str, st
 
 BYSTANDER = """\
 ---
-apiVersion: kubevirt.io/v1
-kind: KubeVirt
+apiVersion: cdi.kubevirt.io/v1beta1
+kind: CDI
 metadata: {name: bystander, namespace: openshift-cnv}
 spec: {evictionStrategy: None}
 """

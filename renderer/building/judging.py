@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from renderer import crds, proof
 from renderer.building.running import Workplace
 from renderer.building.targets import Target, Wanted
 from renderer.findings import SEVERITIES
 from renderer.kustomize import Built
-from renderer.model import Body, Finding, Position
+from renderer.model import Body, Finding, Overlay, Position
 from renderer.proof import Key, Mismatch
 from renderer.values import replace
 
@@ -51,7 +53,8 @@ class Judge:
             return
         for mismatch in _mismatches(target, objects):
             self._add(target, mismatch)
-        self._validate(target, objects[target.after or target.root] | objects[target.root])
+        apart = [objects[one] for one in target.apart.values()]
+        self._validate(target, reduce(or_, apart, objects[target.after or target.root] | objects[target.root]))
 
     def _failed(self, wanted: Wanted) -> Iterator[Mismatch]:
         built = self.built[wanted]
@@ -65,7 +68,7 @@ class Judge:
     def _chatter(self, target: Target) -> Iterator[Mismatch]:
         """Messages on stderr: those that the base causes by itself, and ours."""
         alone = self._lines(target.before)
-        for wanted in (target.root, target.after):
+        for wanted in (target.root, target.after, *target.apart.values()):
             if ours := [line for line in self._lines(wanted) if line not in alone]:
                 yield Mismatch("build/stderr", f"building {wanted} is not silent: {_short(ours)}", _BUG)
         if alone:
@@ -110,6 +113,8 @@ class Judge:
 
 def _mismatches(target: Target, objects: Mapping[Wanted, Mapping[Key, Body]]) -> Iterator[Mismatch]:
     own, built = proof.own(target.overlay, target.operator.form), objects[target.root]
+    for group, wanted in target.apart.items():
+        yield from proof.whole(proof.own(Overlay(target.overlay.apart[group]), target.operator.form), objects[wanted])
     if target.operator.form != "overlay":
         yield from proof.whole(own, built)
     if target.before is None:

@@ -55,9 +55,15 @@ class Target:
         return Wanted(self.operator.base) if self.operator.base and self.operator.form == "component" else None
 
     @property
+    def apart(self) -> dict[str, Wanted]:
+        """The folders that stand apart from the cluster's own, by the name of their group."""
+        overlays = self.folder.rpartition("/")[0]
+        return {group: Wanted(f"{overlays}/{group}/{self.names[0]}") for group in self.overlay.apart}
+
+    @property
     def builds(self) -> list[Wanted]:
         """All of them, the cluster's own folder first."""
-        return [one for one in (self.root, self.before, self.after) if one is not None]
+        return [one for one in (self.root, self.before, self.after, *self.apart.values()) if one is not None]
 
     def place(self, path: Path = ()) -> Position:
         """The operator object's file, or the kustomization, and there the line that holds a field."""
@@ -83,7 +89,8 @@ def targets(outcome: Outcome, only: Iterable[str]) -> list[Target]:
         if one.site is None or name not in names:
             continue
         alone = name if one.site.operator.base else ""
-        key = (alone, one.crds, one.site.operator, *one.overlay.files.items())
+        apart = tuple((group, *files.items()) for group, files in one.overlay.apart.items())
+        key = (alone, one.crds, one.site.operator, apart, *one.overlay.files.items())
         if key in found:
             found[key] = replace(found[key], names=(*found[key].names, name))
         else:
