@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from renderer import documents, promql
+from renderer import documents
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
@@ -55,6 +55,8 @@ def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
 
 
 def _lost(query: Query, at: Origin, records: Mapping[str, Sequence[Placed]]) -> Iterator[Problem]:
+    from renderer import promql
+
     found = promql.parse(query.query.strip())
     for fault in found.faults:
         place = documents.within(at, query.query.find(found.text) + fault.offset, fault.length)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from renderer.kinds import rebalance_kubernetes, rebalance_openshift
 from renderer.kinds.base import Metadata, Policy, Request, Site, check_path
 from renderer.kinds.fields import Duration, seconds
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, NamespaceChoice, Query, RebalanceSpec
@@ -42,6 +41,9 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
         wrong = list(_check_topology(site, at.below("clusters")))
         yield from wrong
         if not wrong:
+            # Late: a fleet without such a policy starts sooner.
+            from renderer.kinds import rebalance_kubernetes, rebalance_openshift
+
             platform = rebalance_openshift if site.platform == "openshift" else rebalance_kubernetes
             yield from platform.requests(self.spec, at, site, name)
 

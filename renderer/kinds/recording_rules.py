@@ -7,7 +7,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from renderer.kinds import rule_findings, rule_objects
 from renderer.kinds.base import Metadata, Policy, PolicySpec, Request, Site, check_path
 from renderer.kinds.fields import RepoPath, leaves_repository
 from renderer.kinds.rule_spec import Group, Rule
@@ -38,6 +37,9 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
     guarded = False
 
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
+        # Late, here and below: the PromQL parser is for fleets that have rules.
+        from renderer.kinds import rule_findings
+
         at = origin.below("spec")
         if not self.spec.catalog and not self.spec.groups:
             help = "Name a group of the catalogue, or write an own one."
@@ -50,6 +52,8 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
             yield from _check_test(path, at.below("tests", index), tree)
 
     def apply(self, origin: Origin, site: Site) -> Iterator[Request]:
+        from renderer.kinds import rule_findings, rule_objects
+
         policy = f"RecordingRules/{self.metadata.name}"
         yield from rule_objects.manifests(groups=self.spec.catalog, site=site, policy=policy)
         for group, rule, place in self.rules(origin):
