@@ -40,7 +40,10 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A module and how it is built.  `programs` are named for the last part of their package."""
+    """A module and how it is built: two tools may share one, where one of them is seldom needed.
+
+    `programs` are named for the last part of their package, the tool for the first of them.
+    """
 
     module: str
     packages: tuple[str, ...]
@@ -51,6 +54,10 @@ class Tool:
     @property
     def folder(self) -> Path:
         return MODULES / self.module
+
+    @property
+    def name(self) -> str:
+        return self.programs[0]
 
     @property
     def programs(self) -> list[str]:
@@ -65,21 +72,19 @@ class Tool:
 
 _VERSION = "k8s.io/component-base/version"
 _MAJOR, _MINOR, _ = KUBERNETES.split(".")
+# Clients read the server's version and misbehave where there is none.
+_KUBERNETES = (
+    (f"{_VERSION}.gitVersion", f"v{KUBERNETES}"),
+    (f"{_VERSION}.gitMajor", _MAJOR),
+    (f"{_VERSION}.gitMinor", _MINOR),
+)
 
 TOOLS = {
-    tool.module: tool
+    tool.name: tool
     for tool in (
         Tool("etcd", (".",)),
-        Tool(
-            "kube-apiserver",
-            ("k8s.io/kubernetes/cmd/kube-apiserver",),
-            # Clients read the server's version and misbehave where there is none.
-            values=(
-                (f"{_VERSION}.gitVersion", f"v{KUBERNETES}"),
-                (f"{_VERSION}.gitMajor", _MAJOR),
-                (f"{_VERSION}.gitMinor", _MINOR),
-            ),
-        ),
+        Tool("kube-apiserver", ("k8s.io/kubernetes/cmd/kube-apiserver",), values=_KUBERNETES),
+        Tool("kube-apiserver", ("k8s.io/kubernetes/cmd/kube-scheduler",), values=_KUBERNETES),
         Tool(
             "prometheus",
             ("github.com/prometheus/prometheus/cmd/prometheus", "github.com/prometheus/prometheus/cmd/promtool"),
@@ -120,7 +125,7 @@ def digest(folder: Path, arguments: list[str]) -> str:
 
 def built(tool: Tool, where: Path, say: Say) -> Path:
     """The folder of the tool's programs.  Two runs at once build once: the second waits for the first."""
-    folder = where / f"{tool.module}-{digest(tool.folder, [*tool.arguments, *tool.packages])}"
+    folder = where / f"{tool.name}-{digest(tool.folder, [*tool.arguments, *tool.packages])}"
     if folder.is_dir():
         return folder
     where.mkdir(parents=True, exist_ok=True)

@@ -70,3 +70,9 @@ def promtool(program: Programs) -> Path:
 def descheduler(program: Programs) -> Path:
     """The path of the descheduler."""
     return program("descheduler")
+
+
+@pytest.fixture(scope="session")
+def scheduler(program: Programs) -> Path:
+    """The path of kube-scheduler."""
+    return program("kube-scheduler")
