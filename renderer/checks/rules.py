@@ -57,11 +57,7 @@ def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
 def _lost(query: Query, at: Origin, records: Mapping[str, Sequence[Placed]]) -> Iterator[Problem]:
     from renderer import promql
 
-    found = promql.parse(query.query.strip())
-    for fault in found.faults:
-        place = documents.within(at, query.query.find(found.text) + fault.offset, fault.length)
-        if fault.needs is None:
-            yield Problem("rules/syntax", place, fault.message, "Correct the query: no node would have a load.")
+    found = promql.parse(query.query)
     if found.loses(NODE):
         message = f"the query drops the label {NODE}, by which the load of a node is found"
         yield Problem("rules/lost-node", at, message, f"Keep it, as in avg by ({NODE}) (…).")

@@ -24,6 +24,7 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
     spec: RebalanceSpec
 
     guarded = False
+    reads_base = True
 
     def check(self, origin: Origin, tree: Tree) -> Iterator[Problem]:
         spec, at = self.spec, origin.below("spec")
@@ -44,6 +45,7 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
             # Late: a fleet without such a policy starts sooner.
             from renderer.kinds import rebalance_kubernetes, rebalance_openshift
 
+            yield from _judge_query(self.spec, at.below("utilization", "query"), site)
             platform = rebalance_openshift if site.platform == "openshift" else rebalance_kubernetes
             yield from platform.requests(self.spec, at, site, name)
 
@@ -116,13 +118,26 @@ def _check_metric(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     query = spec.utilization.query.strip()
     if not query:
         yield Problem("policy/value", at.below("query"), "utilization.query is empty", "Write a PromQL expression.")
-    elif _leaves_ratio(query):
+        return
+    # Late, here and below: the PromQL parser is for policies with a query.
+    from renderer.kinds import expressions
+
+    yield from expressions.check(spec.utilization.query, at.below("query"), expressions.QUERY)
+    if _leaves_ratio(query):
         message = (
             "the query adds up rates and neither divides nor clamps them: one value above 1, of any node, "
             "ends the whole cycle and nothing is balanced"
         )
         help = "Divide by the capacity, or wrap it as in clamp(…, 0, 1)."
         yield Problem("rebalance/query-range", at.below("query"), message, help)
+
+
+def _judge_query(spec: RebalanceSpec, at: Origin, site: Site) -> Iterator[Problem]:
+    """What the cluster's Prometheus would make of the query."""
+    if isinstance(spec.utilization, Query):
+        from renderer.kinds import expressions
+
+        yield from expressions.judge(spec.utilization.query, at, expressions.QUERY, site)
 
 
 def _leaves_ratio(query: str) -> bool:

@@ -24,6 +24,7 @@ _NEWER_WORDS = {"anchored": (3, 7), "smoothed": (3, 7)}
 _KEYWORDS = """\
 sum avg count min max group stddev stdvar topk bottomk count_values quantile limitk limit_ratio by without on ignoring
 group_left group_right and or unless bool offset atan2 fill fill_left fill_right"""
+_NO_SAMPLES = {"MatrixSelector": "matrix", "SubqueryExpr": "matrix", "StringLiteral": "string"}
 _NO_FUNCTIONS = frozenset(_KEYWORDS.split())
 """What may stand before a bracket and is no function."""
 
@@ -72,6 +73,19 @@ class Expression:
     def loses(self, label: str) -> bool:
         """Whether the result surely has no such label."""
         return self.tree is not None and labels.loses(self.tree, label)
+
+    @property
+    def start(self) -> int:
+        """Where it begins, beyond blanks and comments."""
+        return next((token.start for token in tokens(self.text)), 0)
+
+    @property
+    def kind(self) -> str:
+        """`matrix` or `string` where that is the result; empty where it is samples."""
+        node = self.tree
+        while _type(node) == "ParenExpr":
+            node = node.expr
+        return _NO_SAMPLES.get(_type(node), "")
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,123 @@
+"""What is wrong with a PromQL expression: whatever the cluster, and on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from renderer import documents, promql
+from renderer.kinds.base import Site
+from renderer.kinds.fields import prometheus_seconds, shown
+from renderer.model import Origin, Problem
+from renderer.promql import Expression, Window
+from renderer.releases import prometheus
+from renderer.releases.versions import Version
+
+_RATES = frozenset(("rate", "increase", "irate", "delta", "idelta", "deriv", "predict_linear", "changes", "resets"))
+_SCRAPES_NEEDED, _SCRAPES_WANTED = 2, 4
+_NO_SAMPLES = {
+    "matrix": "many samples for each series, where one is needed",
+    "string": "a text, where samples are needed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What an expression is for, in the words that the findings need."""
+
+    mend: str
+    no_samples: str
+    refused: str
+    settled: str
+
+
+RULE = Use(
+    mend="Correct the expression: Prometheus would go on with its old rules, and not start again.",
+    no_samples="Wrap it in a function: promtool and Prometheus load the rule, and no evaluation ever succeeds.",
+    refused="refuses the whole file",
+    settled="kubevirt-policy test settles it, with promtool.",
+)
+QUERY = Use(
+    mend="Correct the query: no node would have a load.",
+    no_samples="Wrap it in a function, as in avg_over_time(…): the descheduler takes nothing but a vector.",
+    refused="refuses the query: no node would have a load",
+    settled="Ask that Prometheus before you merge: kubevirt-policy test looks at rules only.",
+)
+
+
+def check(text: str, at: Origin, use: Use) -> Iterator[Problem]:
+    """What no Prometheus takes."""
+    found = promql.parse(text)
+    for fault in found.faults:
+        if fault.needs is None:
+            yield Problem("rules/syntax", documents.within(at, fault.offset, fault.length), fault.message, use.mend)
+    if found.kind in _NO_SAMPLES:
+        message = f"the result is {_NO_SAMPLES[found.kind]}"
+        place = documents.within(at, found.start, len(text[found.start :].partition("\n")[0]))
+        yield Problem("rules/syntax", place, message, use.no_samples)
+
+
+def judge(text: str, at: Origin, use: Use, site: Site, interval: str | None = None) -> Iterator[Problem]:
+    """What the cluster's Prometheus does not know, and windows that are too short for its scrapes.
+
+    `interval` is that of the group which evaluates the expression.
+    """
+    found = promql.parse(text)
+    yield from _judge_syntax(found, at, use, site.prometheus)
+    for call in () if found.faults else found.calls:
+        place = documents.within(at, call.offset, len(call.name))
+        yield from _judge_function(call.name, place, use, site.prometheus)
+    for window in found.windows:
+        yield from _judge_window(window, interval, at, site.monitoring.scrape_interval)
+
+
+def _judge_syntax(found: Expression, at: Origin, use: Use, version: Version | None) -> Iterator[Problem]:
+    for fault in found.faults:
+        if fault.needs is None:
+            continue
+        place = documents.within(at, fault.offset, fault.length)
+        if version is not None and (version.major, version.minor) >= fault.needs:
+            message = f"{fault.message}, and Prometheus {version} is newer than what it knows"
+            yield Problem("rules/newer-syntax", place, message, use.settled)
+        else:
+            yield Problem("rules/syntax", place, fault.message, use.mend)
+
+
+def _judge_function(name: str, place: Origin, use: Use, version: Version | None) -> Iterator[Problem]:
+    since, gone = prometheus.FUNCTIONS.get(name), prometheus.REMOVED.get(name)
+    if since is None:
+        message = f"there is no function {shown(name)} in PromQL"
+        yield Problem("rules/unknown-function", place, message, _near(name))
+    elif version is not None and not prometheus.known(name, version):
+        message = f"Prometheus {version} does not know {name}() and {use.refused}"
+        help = (
+            f"It is there from {prometheus.written(since)} on."
+            if (version.major, version.minor) < since or gone is None
+            else f"It is called {gone[1]} since {prometheus.written(gone[0])}."
+        )
+        yield Problem("rules/unknown-function", place, message, help)
+
+
+def _near(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, prometheus.FUNCTIONS, 1)
+    return f"Did you mean {near[0]}?" if near else "See the functions of Prometheus's documentation."
+
+
+def _judge_window(window: Window, interval: str | None, at: Origin, scrape: int) -> Iterator[Problem]:
+    if window.function not in _RATES or (window.subquery and window.step is None):
+        return
+    step = window.step or scrape
+    samples, place = window.seconds / step, documents.within(at, window.offset, window.length)
+    every = f"{step:g}s" if window.step else f"a scrape interval of {scrape}s"
+    if samples < _SCRAPES_WANTED:
+        short = samples < _SCRAPES_NEEDED
+        effect = "it finds less than two samples" if short else "one missed scrape leaves a gap"
+        message = f"{window.function} over {window.seconds:g}s with {every}: {effect}"
+        help = f"Use at least {_SCRAPES_WANTED * step:g}s."
+        yield Problem("rules/window" if short else "rules/narrow-window", place, message, help)
+    elif interval and prometheus_seconds(interval) > window.seconds:
+        message = f"the group is evaluated every {interval}, and {window.function} looks back {window.seconds:g}s only"
+        help = "Widen the window or shorten the interval: what happens in between is never seen."
+        yield Problem("rules/narrow-window", place, message, help)
