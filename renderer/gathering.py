@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from renderer.findings import SEVERITIES
-from renderer.model import Document, Finding, Origin, Problem, Severity
+from renderer.model import Document, Finding, Origin, Path, Problem, Severity
 from renderer.shapes import Shape
 
 
@@ -16,20 +16,24 @@ class Gathered:
     def __init__(self, severity: Mapping[str, Severity]) -> None:
         self._severity = severity
         self._clusters: dict[Finding, set[str]] = defaultdict(set)
+        self._notes: dict[tuple[str, str, Path], Origin] = {}
 
     def extend(self, problems: Iterable[Problem], clusters: Iterable[str]) -> None:
         for problem in problems:
             self._add(problem, problem.origin, clusters)
 
     def extend_members(self, problems: Iterable[Problem], shape: Shape) -> None:
-        """A problem in a Cluster document or its facts stands once in each member's own file, but for notes."""
+        """A problem in a Cluster document or its facts stands once in each member's own file; a note in the first."""
         for problem in problems:
             owners = self._owners(problem, shape)
-            if owners and self._weight(problem.code) is not Severity.NOTE:
+            if not owners:
+                self._add(problem, problem.origin, shape.names)
+            elif self._weight(problem.code) is Severity.NOTE:
+                key = (problem.code, problem.message, problem.origin.path)
+                self._add(problem, self._notes.setdefault(key, problem.origin), shape.names)
+            else:
                 for name, document in zip(shape.names, owners, strict=True):
                     self._add(problem, Origin(document, problem.origin.path, problem.origin.key), [name])
-            else:
-                self._add(problem, problem.origin, shape.names)
 
     def findings(self) -> list[Finding]:
         return [_with(finding, clusters) for finding, clusters in self._clusters.items()]

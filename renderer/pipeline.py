@@ -14,7 +14,7 @@ from renderer.kinds import Policy
 from renderer.kinds.base import Site
 from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rate_limit import RateLimitPolicy
-from renderer.kinds.site import resolve
+from renderer.kinds.site import based, moved, resolve
 from renderer.model import (
     Document,
     Entry,
@@ -94,9 +94,12 @@ def run(tree: Tree, settings: Settings) -> Outcome:
     rendered: dict[str, Rendered] = {}
     bases = BaseReader(tree, settings.overlays)
     for shape in shapes(fleet, selection):
-        one, problems = _render(shape, tree, bases, settings.overlays)
-        gathered.extend_members(problems, shape)
-        rendered.update((member.value.metadata.name, one) for member in shape.members)
+        asked = _ask(shape, tree)
+        gathered.extend_members(asked.problems, shape)
+        for alike in shape.alike():
+            one, problems = _render(asked, alike, bases, settings.overlays)
+            gathered.extend_members(problems, alike)
+            rendered.update((member.value.metadata.name, one) for member in alike.members)
     if not any(finding.severity is Severity.ERROR for finding in [*found, *gathered.findings()]):
         # A Cluster that could not be read is not gone.
         for cluster, problem in still_listed(tree, settings.overlays, _forms(rendered)):
@@ -157,52 +160,63 @@ def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
         return [(folder, Entry(folder, folder=True, problem=str(error)))]
 
 
-def _render(shape: Shape, tree: Tree, bases: BaseReader, folder: str) -> tuple[Rendered, list[Problem]]:
-    first = shape.members[0]
-    spec, folder = first.value.spec, f"{folder}/{first.value.metadata.name}"
-    site, problems = resolve(first.value, first.origin, shape.facts[0], tree)
-    if site is None:
-        return Rendered(Overlay({}), None, spec.crds), problems
-    wanted = _apply(shape.policies, site, problems)
-    problems.extend(across(shape.policies, site))
-    base = _base(site, bases, folder, problems)
-    fields = Spelling()
-    if site.operator.form == "none":
-        firsts = {setting.origin.document: setting for setting in reversed(wanted.settings)}
-        problems.extend(_never_rendered(setting) for setting in firsts.values())
-    elif base is not None or site.operator.base is None:
-        fields = spell(wanted.settings, site, base)
-    problems.extend(fields.problems)
-    if base is not None:
-        problems.extend(_without_effect(shape.policies, wanted, site, base))
-    if site.operator.base is not None and base is None:
-        return Rendered(Overlay({}), site, spec.crds), problems
-    built = overlay.build(folder, site, base, fields.fields, wanted.manifests, wanted.policies)
-    problems.extend(built.problems)
-    return Rendered(built.overlay, site, spec.crds, tuple(shape.policies)), problems
+class _Asked(Value, frozen=True):
+    """What the winning policies ask for on alike clusters, and what is wrong; no site where a version is unknown.
 
+    `policies` are those that ask for settings, as `Kind/name`.
+    """
 
-class _Wanted(Value, frozen=True):
-    """What all winning policies of a site ask for; `policies` are those that ask for settings, as `Kind/name`."""
-
+    site: Site | None
+    problems: list[Problem]
     settings: list[Setting] = field(default_factory=list)
     manifests: list[Manifest] = field(default_factory=list)
     policies: set[str] = field(default_factory=set)
 
 
-def _apply(policies: Sequence[Decoded[Policy]], site: Site, problems: list[Problem]) -> _Wanted:
-    wanted = _Wanted()
-    for policy in policies:
-        for request in policy.value.apply(policy.origin, site):
+def _ask(shape: Shape, tree: Tree) -> _Asked:
+    first = shape.members[0]
+    site, problems = resolve(first.value, first.origin, shape.facts[0], tree)
+    asked = _Asked(site, problems)
+    if site is None:
+        return asked
+    for policy in shape.policies:
+        kind = type(policy.value).__name__
+        seen = site if policy.value.reads_base else based(site, None)
+        for request in policy.value.apply(policy.origin, seen):
             match request:
                 case Setting():
-                    wanted.settings.append(request)
-                    wanted.policies.add(f"{type(policy.value).__name__}/{policy.value.metadata.name}")
+                    asked.settings.append(request)
+                    asked.policies.add(f"{kind}/{policy.value.metadata.name}")
                 case Manifest():
-                    wanted.manifests.append(request)
+                    asked.manifests.append(request)
                 case Problem():
                     problems.append(request)
-    return wanted
+    problems.extend(across(shape.policies, site))
+    return asked
+
+
+def _render(asked: _Asked, shape: Shape, bases: BaseReader, folder: str) -> tuple[Rendered, list[Problem]]:
+    """The overlay of clusters that are alike in everything, and what their base has to do with it."""
+    first = shape.members[0]
+    spec, folder = first.value.spec, f"{folder}/{first.value.metadata.name}"
+    if asked.site is None:
+        return Rendered(Overlay({}), None, spec.crds), []
+    site, problems = moved(asked.site, first.value, first.origin, shape.facts[0]), list[Problem]()
+    base = _base(site, bases, folder, problems)
+    fields = Spelling()
+    if site.operator.form == "none":
+        firsts = {setting.origin.document: setting for setting in reversed(asked.settings)}
+        problems.extend(_never_rendered(setting) for setting in firsts.values())
+    elif base is not None or site.operator.base is None:
+        fields = spell(asked.settings, site, base)
+    problems.extend(fields.problems)
+    if base is not None:
+        problems.extend(_without_effect(shape.policies, asked, site, base))
+    if site.operator.base is not None and base is None:
+        return Rendered(Overlay({}), site, spec.crds), problems
+    built = overlay.build(folder, site, base, fields.fields, asked.manifests, asked.policies)
+    problems.extend(built.problems)
+    return Rendered(built.overlay, site, spec.crds, tuple(shape.policies)), problems
 
 
 def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -> Base | None:
@@ -221,10 +235,10 @@ def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -
     return None
 
 
-def _without_effect(policies: Sequence[Decoded[Policy]], wanted: _Wanted, site: Site, base: Base) -> Iterator[Problem]:
+def _without_effect(policies: Sequence[Decoded[Policy]], asked: _Asked, site: Site, base: Base) -> Iterator[Problem]:
     """A policy that sets no limits, so that those of the components apply, over a base that has limits of its own."""
     own = kept_limits(site, base)
-    if not own or any(setting.field.startswith("limits.") for setting in wanted.settings):
+    if not own or any(setting.field.startswith("limits.") for setting in asked.settings):
         return
     for policy in policies:
         if isinstance(policy.value, RateLimitPolicy):

@@ -34,6 +34,7 @@ class Files:
         self._rendered = rendered
         self._texts: dict[str, bytes | TreeError] = {}
         self._parsed: dict[str, Parsed] = {}
+        self._alike: dict[bytes, Parsed] = {}
         self._names: dict[str, frozenset[str]] = {}
 
     def read(self, path: str) -> bytes:
@@ -63,8 +64,18 @@ class Files:
     def documents(self, path: str) -> Parsed:
         """The documents of a file.  Raises `TreeError`."""
         if path not in self._parsed:
-            self._parsed[path] = parse(path, self.read(path))
+            self._parsed[path] = self._parse(path, self.read(path))
         return self._parsed[path]
+
+    def _parse(self, path: str, data: bytes) -> Parsed:
+        """Fleets are made by copying: what is the same text in many bases is parsed once."""
+        alike = self._alike.get(data)
+        if alike is not None:
+            return Parsed(tuple(documents.moved(each, path) for each in alike.documents))
+        parsed = parse(path, data)
+        if not parsed.problems:  # they name their file
+            self._alike[data] = parsed
+        return parsed
 
 
 def parse(file: str, data: bytes) -> Parsed:

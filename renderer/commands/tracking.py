@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Collection, Iterator
 
 import click
@@ -30,6 +29,8 @@ def untracked(repository: Repository, files: Collection[str]) -> Iterator[Findin
 
 
 def _tracked(repository: Repository, folder: str) -> frozenset[str]:
+    import subprocess  # late: most runs do not ask Git
+
     command = ["git", "--literal-pathspecs", "ls-files", "-z", "--", folder]
     try:
         ended = subprocess.run(command, cwd=repository.path, capture_output=True, check=False)

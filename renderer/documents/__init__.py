@@ -22,7 +22,7 @@ from renderer.values import Value, field
 
 __all__ = [
     "FOREIGN", "GENERATED", "MAX_BYTES", "MAX_DEPTH", "MAX_FOREIGN_BYTES", "MAX_NODES", "Limits", "Read",
-    "read", "read_foreign", "scalar_lines", "within",
+    "moved", "read", "read_foreign", "scalar_lines", "within",
 ]  # fmt: skip
 
 
@@ -41,6 +41,12 @@ def read(file: str, data: bytes) -> Read:
 def read_foreign(file: str, data: bytes, limits: Limits = FOREIGN) -> Read:
     """The documents of a manifest that somebody else owns: read as kustomize would, without our rules."""
     return _read(file, data, limits=limits, strict=False)
+
+
+def moved(document: Document, file: str) -> Document:
+    """The same document in another file that has the same text."""
+    marks = document.marks
+    return Document(file, document.data, marks.moved(file) if isinstance(marks, Marks) else marks)
 
 
 def _read(file: str, data: bytes, *, limits: Limits, strict: bool) -> Read:

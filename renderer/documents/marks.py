@@ -42,6 +42,10 @@ class Marks:
         self._source = source
         self._index = index
 
+    def moved(self, file: str) -> Marks:
+        """The marks of another file with the same text."""
+        return Marks(Source(file, self._source.text, self._source.limits), self._index)
+
     def at(self, path: Path, *, key: bool = False) -> Position:
         node, key_node = self._source.nodes[self._index], None
         for step in path:

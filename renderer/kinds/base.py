@@ -210,6 +210,9 @@ class Policy(Strict, frozen=True, kw_only=True):
     guarded: ClassVar[bool] = True
     """Whether `apply` relies on what `check` refuses; else it runs all the same, and tells all problems at once."""
 
+    reads_base: ClassVar[bool] = False
+    """Whether `apply` looks at the path of the operator object's base; it is hidden from those that do not say so."""
+
     @property
     def needs_facts(self) -> bool:
         """Whether it can only be applied where the cluster was measured."""

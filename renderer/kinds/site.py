@@ -12,6 +12,7 @@ from renderer.kinds.fields import leaves_repository, normal, seconds
 from renderer.model import Origin, Problem, Tree
 from renderer.releases import descheduler, descheduler_operator, hyperconverged, kubevirt
 from renderer.releases.versions import Known, Version, look_up, parse
+from renderer.values import replace
 
 _POOLS = {"compact": ("master",), "single-node": ("master",)}
 
@@ -217,8 +218,23 @@ def _operator(spec: ClusterSpec, releases: tuple[OperatorRelease, ...]) -> Opera
         kind="HyperConverged" if release else "KubeVirt",
         name=given.name or upstream_name,
         namespace=given.namespace or namespace,
-        base=normal(given.base) if given.base and not leaves_repository(given.base) else given.base,
+        base=_base(spec),
     )
+
+
+def _base(spec: ClusterSpec) -> str | None:
+    path = spec.operator_resource.base
+    return normal(path) if path and not leaves_repository(path) else path
+
+
+def moved(site: Site, cluster: Cluster, origin: Origin, facts: Facts | None) -> Site:
+    """The site of a cluster that differs from the site's own in name, labels and base only."""
+    return replace(site, origin=origin, facts=facts, operator=based(site, _base(cluster.spec)).operator)
+
+
+def based(site: Site, base: str | None) -> Site:
+    """The same site with another base of its operator object."""
+    return replace(site, operator=replace(site.operator, base=base))
 
 
 def _check_operator(operator: OperatorObject, releases: tuple[OperatorRelease, ...], at: Origin) -> Iterator[Problem]:
