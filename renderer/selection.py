@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
 from renderer.decode import Decoded, Fleet
@@ -23,16 +23,21 @@ class Selection(Value, frozen=True):
 
 
 class _Contest(Value, frozen=True):
-    """The policies of one kind that select one cluster, in order of name; one of them can win."""
+    """The policies of one kind that select one cluster, in order of name; one of them can win.
+
+    `first` are those with the highest priority: more than one is a tie.
+    """
 
     cluster: str
     policies: list[Decoded[Policy]]
+    first: list[Decoded[Policy]]
 
-    @property
-    def first(self) -> list[Decoded[Policy]]:
-        """Those with the highest priority: more than one is a tie."""
-        highest = max(policy.value.spec.priority for policy in self.policies)
-        return [policy for policy in self.policies if policy.value.spec.priority == highest]
+    @classmethod
+    def of(cls, cluster: str, policies: list[Decoded[Policy]]) -> _Contest:
+        priorities = [policy.value.spec.priority for policy in policies]
+        highest = max(priorities)
+        first = [policy for policy, priority in zip(policies, priorities, strict=True) if priority == highest]
+        return cls(cluster, policies, first)
 
 
 def select(fleet: Fleet) -> Selection:
@@ -52,7 +57,7 @@ def select(fleet: Fleet) -> Selection:
                 contests[_kind(policy), name].append(policy)
             elif known.can_apply(policy, name):
                 out.winners[name].append(policy)
-    decided = [_Contest(name, policies) for (_, name), policies in contests.items()]
+    decided = [_Contest.of(name, policies) for (_, name), policies in contests.items()]
     for contest in decided:
         if known.can_apply(contest.first[0], contest.cluster):
             out.winners[contest.cluster].append(contest.first[0])
@@ -68,6 +73,8 @@ class _Known(Value, frozen=True):
     """
 
     labels: dict[str, dict[str, str]]
+    carrying: dict[tuple[str, str], list[str]]
+    """The clusters that carry a label, in order; with many policies, trying every cluster for each takes longest."""
     broken_facts: set[str]
     measured: set[str]
     unnamed: bool
@@ -80,9 +87,14 @@ class _Known(Value, frozen=True):
         for one in fleet.broken_clusters:
             if one.name is not None:
                 labels.setdefault(one.name, one.labels or {})
+        carrying: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for name, carried in labels.items():
+            for label in carried.items():
+                carrying[label].append(name)
         facts = fleet.broken_facts
         return cls(
             labels=labels,
+            carrying=carrying,
             broken_facts={one.name for one in facts if one.name is not None},
             measured={item.value.metadata.name for item in fleet.facts},
             unnamed=any(one.name is None for one in fleet.broken_clusters),
@@ -104,7 +116,9 @@ def _kind(policy: Decoded[Policy]) -> str:
 
 def _selected(policy: Decoded[Policy], known: _Known) -> list[str]:
     selector = policy.value.spec.clusters
-    names: Iterable[str] = known.labels
+    names: Collection[str] = known.labels
+    if selector.match_labels:
+        names = min((known.carrying.get(label, ()) for label in selector.match_labels.items()), key=len)
     if selector.names is not None:
         asked = set(selector.names)
         names = [name for name in names if name in asked]
