@@ -29,6 +29,8 @@ _LABEL_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _DNS_NAME = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _END = r"(?!\n)$"  # Python's $ also matches before a final line feed
+_HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
+_COMPONENT = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"
 _DURATION = re.compile(r"([0-9]{1,6})([hms])")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
@@ -62,6 +64,17 @@ LabelKey: TypeAlias = Annotated[
 LabelValue: TypeAlias = Annotated[
     str, Meta(pattern=f"^({_LABEL_NAME})?{_END}", max_length=63, title="label value", examples=["prod"])
 ]
+Image: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=rf"^({_HOST}/)?{_COMPONENT}(/{_COMPONENT})*(:[A-Za-z0-9_][-A-Za-z0-9_.]{{0,127}})?"
+        rf"(@sha256:[0-9a-f]{{64}})?{_END}",
+        max_length=512,
+        title="image reference",
+        examples=["registry.example/kubevirt-policy-softtaint@sha256:" + 64 * "0"],
+    ),
+]
+"""As container runtimes read it (github.com/distribution/reference v0.6.0 regexp.go:81), digests by SHA-256 only."""
 MetricName: TypeAlias = Annotated[
     str,
     Meta(pattern=rf"^[a-zA-Z_:][a-zA-Z0-9_:]*{_END}", max_length=512, title="metric name", examples=["team:x:rate"]),
@@ -203,6 +216,10 @@ EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
     "Prometheus duration": _not_a("duration", "Use w, d, h, m and s in this order with whole numbers, as in 1h30m."),
     "version": _not_a(
         "version", 'Write MAJOR.MINOR or MAJOR.MINOR.PATCH in quotes, as in "1.14", without a leading v.'
+    ),
+    "image reference": _not_a(
+        "reference to an image",
+        "Write [registry/]name and a digest of 64 hex digits, as in registry.example/soft-tainter@sha256:….",
     ),
     "DNS-1123 label": _not_a("DNS-1123 label", "Use lower-case letters, digits and '-', at most 63."),
     "DNS-1123 name": _not_a("DNS-1123 name", "Use lower-case letters, digits, '-' and '.', at most 253."),

@@ -8,7 +8,7 @@ from typing import Any
 from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.model import Body
 from renderer.releases import descheduler_operator as operator
-from renderer.releases.descheduler_operator import Schema
+from renderer.releases.descheduler_operator import Schema, Tainter
 
 
 def body(spec: RebalanceSpec, schemas: Sequence[Schema], annotations: dict[str, str]) -> Body:
@@ -63,6 +63,8 @@ def _wanted(spec: RebalanceSpec, schemas: Sequence[Schema]) -> Iterator[tuple[st
         yield "devLowNodeUtilizationThresholds", spec.static
     if "CompactAndScale" in spec.profiles:
         yield "devHighNodeUtilizationThresholds", operator.COMPACT[0]
+    if spec.soft_taint is not None and spec.soft_taint.mode == "Enforce" and schemas[0].tainter is Tainter.SWITCH:
+        yield "devEnableSoftTainter", True
     yield from _scope(spec)
     if spec.migration_cooldown is not None:
         yield "devMigrationCooldown", spec.migration_cooldown.base

@@ -53,7 +53,10 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
 def _check_durations(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     given: dict[tuple[str, ...], Duration | None] = {("interval",): spec.interval, ("podLifetime",): spec.pod_lifetime}
     if spec.soft_taint is not None:
-        given |= {("softTaint", "every"): spec.soft_taint.every, ("softTaint", "staleAfter"): spec.soft_taint.stale_after}
+        given |= {
+            ("softTaint", "every"): spec.soft_taint.every,
+            ("softTaint", "staleAfter"): spec.soft_taint.stale_after,
+        }
     if spec.migration_cooldown is not None:
         cooldown = spec.migration_cooldown
         given |= {("migrationCooldown", name): getattr(cooldown, name) for name in ("base", "max", "window")}

@@ -34,6 +34,10 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
     yield from _kept(spec, at.below("onRemoval"))
     source = Source(site.monitoring.url, site.monitoring.token_secret) if spec.metric and site.monitoring.url else None
     yield from _objects(spec, descheduler.common(releases), source, site, policy)
+    if spec.soft_taint is not None:
+        from renderer.kinds import soft_taint  # late: most fleets have no tainter
+
+        yield from soft_taint.requests(spec, spec.soft_taint, at, site, policy)
 
 
 def _objects(

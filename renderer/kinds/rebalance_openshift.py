@@ -33,6 +33,10 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
     keep = spec.on_removal == "Keep"
     wanted = engine_annotations(site, keep=keep, custom=True, text=query)
     yield Manifest("descheduler", "kubedescheduler", kube_descheduler.body(spec, known, wanted), policy)
+    if spec.soft_taint is not None:
+        from renderer.kinds import soft_taint  # late: most fleets have no tainter
+
+        yield from soft_taint.requests(spec, spec.soft_taint, at, site, policy, known)
     if keep:
         message = "once this policy is gone the KubeDescheduler stays in the cluster and goes on evicting"
         help = (

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from renderer.kinds.base import PolicySpec
 from renderer.kinds.fields import DnsLabel, DnsName, Duration, RepoPath, Strict, seconds
+from renderer.kinds.soft_taint_spec import SoftTaint
 
 Profile: TypeAlias = Literal[
     "AffinityAndTaints",
@@ -147,6 +148,10 @@ class RebalanceSpec(PolicySpec, frozen=True, kw_only=True):
         Literal["Delete", "Keep"],
         Meta(description="What the delivery engine does with the objects once this policy is gone."),
     ] = "Delete"
+    soft_taint: Annotated[
+        SoftTaint | None,
+        Meta(description="Mark loaded nodes with soft taints where the platform does not; none without it."),
+    ] = None
 
     @property
     def moves_machines(self) -> bool:

@@ -27,6 +27,15 @@ class Conflict(StrEnum):
     REFUSED = "the API server refuses the object"
 
 
+class Tainter(StrEnum):
+    """Whether the operator taints loaded nodes itself; from its first tainter on also wherever such a taint is left
+    (release-4.18 pkg/operator/target_config_reconciler.go:1597), and then it removes it in mode Automatic."""
+
+    NONE = "none"
+    SWITCH = "by devEnableSoftTainter"
+    PROFILE = "with profile KubeVirtRelieveAndMigrate"
+
+
 OLD_POLICY = "the operator would keep its previous policy running, and only its log would tell"
 """Errors found while the policy is put together return before status or workload is touched
 (main pkg/operator/target_config_reconciler.go:220)."""
@@ -52,6 +61,7 @@ class Schema:
     node_limit_works: bool = False
     pressure_check: bool = False
     has_mandatory: bool = False
+    tainter: Tainter = Tainter.NONE
     sources: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -114,7 +124,11 @@ _S18 = replace(
     customizations=_S17.customizations
     | {"devEnableSoftTainter", "devActualUtilizationProfile", "devDeviationThresholds"},
     low_default=False,
-    sources=("release-4.18 pkg/apis/descheduler/v1/types_descheduler.go:194",),
+    tainter=Tainter.SWITCH,
+    sources=(
+        "release-4.18 pkg/apis/descheduler/v1/types_descheduler.go:194",
+        "release-4.18 pkg/operator/target_config_reconciler.go:1257",
+    ),
 )
 # The field evictionLimits.node is in the Go type and not in the CRD (release-4.19
 # manifests/kube-descheduler-operator.crd.yaml:48): server-side apply refuses it, everything else prunes it.
@@ -123,6 +137,7 @@ _S19 = replace(
     name="4.19",
     installed="5.2.x",
     pressure_check=True,
+    tainter=Tainter.PROFILE,
     sources=("release-4.19 pkg/operator/target_config_reconciler.go:1372",),
 )
 _S20 = replace(
