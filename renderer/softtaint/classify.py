@@ -7,7 +7,7 @@ in random order; here they are exact, so that the same samples always give the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -75,7 +75,7 @@ def measure(names: Iterable[str], samples: Mapping[str, float]) -> dict[str, int
 def classify(nodes: Iterable[Node], thresholds: Thresholds) -> dict[str, Usage]:
     """The class of each node: under-utilized up to the lower bound unless cordoned, over-utilized above the upper."""
     listed = list(nodes)
-    low, high = _bounds(listed, thresholds)
+    low, high = bounds(listed, thresholds)
     return {node.name: _class(node, len(listed), low, high) for node in listed}
 
 
@@ -90,11 +90,11 @@ def ambiguous(nodes: Iterable[Node], thresholds: Thresholds) -> list[str]:
     listed = list(nodes)
     if not thresholds.deviation or not any(node.percent in _INEXACT for node in listed):
         return []
-    bounds = _bounds(listed, thresholds)
-    return [node.name for node in listed if node.percent * len(listed) in bounds]
+    on = bounds(listed, thresholds)
+    return [node.name for node in listed if node.percent * len(listed) in on]
 
 
-def _bounds(nodes: list[Node], thresholds: Thresholds) -> tuple[int, int]:
+def bounds(nodes: Sequence[Node], thresholds: Thresholds) -> tuple[int, int]:
     """Both bounds times the number of nodes, so that the average needs no division; held within 0…100."""
     count = len(nodes)
     average = sum(node.percent for node in nodes)
