@@ -56,7 +56,7 @@ lock: ## resolves the locked versions anew after a change in pyproject.toml; ARG
 	@$(FIND_PYTHON); set -x; \
 	"$$python" -m venv .venv-lock; \
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check $(UV); \
-	$(COMPILE) --extra build --group dev --output-file requirements-dev.txt pyproject.toml; \
+	$(COMPILE) --extra build --extra cluster --group dev --output-file requirements-dev.txt pyproject.toml; \
 	$(COMPILE) --group install --constraints requirements-dev.txt --output-file requirements.txt pyproject.toml
 
 clean: ## removes the environment, builds and caches

@@ -23,7 +23,11 @@ OFFENCES = [
     ("Only documents and emit know ruamel.yaml", "decode", "from _ruamel_yaml import CParser"),
     ("Only promql knows the PromQL parser", "kinds", "import promql_parser"),
     ("Only the command line knows click", "pipeline", "import click"),
-    ("Nothing talks to a cluster", "commands", "from kubernetes import client"),
+    ("Only softtaint.cluster knows kubernetes", "commands", "from kubernetes import client"),
+    ("Only softtaint.cluster knows kubernetes", "softtaint", "import kubernetes.config"),
+    ("Only the job asks over the network and tells its figures", "catalog", "import prometheus_client"),
+    ("Only the job asks over the network and tells its figures", "tree", "import urllib3"),
+    ("Rendering loads nothing of the job but what both share", "kinds", "import renderer.softtaint.cluster"),
 ]
 
 

@@ -32,7 +32,7 @@ def wanted(*, tests: bool) -> list[Requirement]:
     project, groups = config["project"], config["dependency-groups"]
     words = [*project["dependencies"], *groups["install"]]
     if tests:
-        words += project["optional-dependencies"]["build"]
+        words += [word for extra in ("build", "cluster") for word in project["optional-dependencies"][extra]]
         words += [word for word in groups["dev"] if isinstance(word, str)]
     return [Requirement(word) for word in words]
 
