@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
-from renderer.checks import across
+from renderer.checks import across, left_behind, tended
 from renderer.decode import Decoded, decode
 from renderer.gathering import Gathered
 from renderer.kinds import Policy
@@ -79,7 +79,7 @@ class Outcome(Value, frozen=True):
     def empty(self) -> bool:
         """No cluster at all, and no other error than what follows from that."""
         errors = {finding.code for finding in self.findings if finding.severity is Severity.ERROR}
-        return not self.rendered and errors <= {"base/still-listed"}
+        return not self.rendered and errors <= {"base/still-listed", "soft-taint/left-behind"}
 
 
 def run(tree: Tree, settings: Settings) -> Outcome:
@@ -102,7 +102,11 @@ def run(tree: Tree, settings: Settings) -> Outcome:
             rendered.update((member.value.metadata.name, one) for member in alike.members)
     if not any(finding.severity is Severity.ERROR for finding in [*found, *gathered.findings()]):
         # A Cluster that could not be read is not gone.
-        for cluster, problem in still_listed(tree, settings.overlays, _forms(rendered)):
+        leaving = (
+            *still_listed(tree, settings.overlays, _forms(rendered)),
+            *left_behind(tree, settings.overlays, _tended(rendered)),
+        )
+        for cluster, problem in leaving:
             gathered.extend([problem], [cluster] if cluster in rendered else ())
     findings = ignores.apply([*found, *_first_of_each(found, gathered.findings())], texts)
     return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
@@ -110,6 +114,10 @@ def run(tree: Tree, settings: Settings) -> Outcome:
 
 def _forms(rendered: Mapping[str, Rendered]) -> dict[str, str]:
     return {cluster: one.site.operator.form for cluster, one in rendered.items() if one.site is not None}
+
+
+def _tended(rendered: Mapping[str, Rendered]) -> set[str]:
+    return {cluster for cluster, one in rendered.items() if tended(one.overlay, one.policies, one.site)}
 
 
 def _first_of_each(found: Iterable[Finding], later: Iterable[Finding]) -> Iterator[Finding]:

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from renderer.softtaint.config import NAME
-from renderer.softtaint.taints import EFFECT, OVERUTILIZED, VALUE
+from renderer.softtaint.taints import EFFECT, OVERUTILIZED, TAINTS, VALUE
 from tests import repository
 from tests.test_real_overlays import Object, apply, lost, remove, stored
-from tests.testbed.access import Access, Refused
+from tests.testbed.access import Access, Refused, kubectl
 from tests.testbed.fixtures import SERVERS
 from tests.testbed.processes import until
 
@@ -155,3 +155,16 @@ def test_policy_lets_the_taints_pass_and_nothing_else(apiserver: Access) -> None
         assert patched(apiserver, path, label, cordon)["spec"]["unschedulable"] is True
         taints = patched(user, path, {"op": "remove", "path": f"/spec/taints/{len(before)}"})["spec"]["taints"]
         assert TAINT not in taints
+
+
+def test_taints_are_removed_by_hand_whichever_a_node_has(apiserver: Access) -> None:
+    """What the finding soft-taint/left-behind says: one command for each, or a node with one of the two keeps it."""
+    with node(apiserver, "both") as both, node(apiserver, "one") as one, node(apiserver, "none"):
+        for path, keys in ((both, TAINTS), (one, (OVERUTILIZED,))):
+            added = [{**APPENDED, "value": {**TAINT, "key": key}} for key in keys]
+            patched(apiserver, path, *added)
+        for key in TAINTS:
+            words = ["taint", "nodes", "--all", f"{key}:{EFFECT}-"]
+            kubectl([f"--kubeconfig={apiserver.kubeconfig}", *words])
+        left = [taint["key"] for path in (both, one) for taint in apiserver.get(path)["spec"]["taints"]]
+        assert left == ["node.kubernetes.io/not-ready"] * 2

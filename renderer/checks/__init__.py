@@ -1,5 +1,6 @@
-"""What no single policy can see: findings on all policies that apply to one cluster."""
+"""What no single policy can see: findings on all policies that apply to one cluster, and on its overlay."""
 
+from renderer.checks.left_behind import left_behind, tended
 from renderer.checks.rules import across
 
-__all__ = ["across"]
+__all__ = ["across", "left_behind", "tended"]

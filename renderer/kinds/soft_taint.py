@@ -18,7 +18,7 @@ from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.kinds.soft_taint_objects import Job
-from renderer.kinds.soft_taint_spec import SoftTaint
+from renderer.kinds.soft_taint_spec import FOLDER, SoftTaint
 from renderer.kinds.soft_taint_workload import Workload
 from renderer.model import Manifest, Origin
 from renderer.releases.descheduler_operator import DEVIATION, STATIC, Schema
@@ -71,7 +71,7 @@ def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: 
         rule_labels=site.monitoring.rule_labels,
     )
     for name, body in soft_taint_objects.objects(job, partial(engine_annotations, site)):
-        yield Manifest(soft_taint_objects.FOLDER, name, body, policy)
+        yield Manifest(FOLDER, name, body, policy)
 
 
 def _workload(taint: SoftTaint, site: Site, schedule: str) -> Workload:

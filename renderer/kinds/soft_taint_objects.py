@@ -8,13 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from renderer.kinds import soft_taint_admission, soft_taint_workload
+from renderer.kinds.soft_taint_spec import CONFIG_FILE
 from renderer.kinds.soft_taint_workload import PORT, Workload
 from renderer.model import Body
 from renderer.softtaint.config import NAME
-
-FOLDER = "soft-tainter"
-CONFIG_FILE = "configmap"
-"""The file that holds the configuration, without its ending."""
 
 _RBAC = "rbac.authorization.k8s.io"
 _CA = f"{NAME}-ca"

@@ -8,6 +8,11 @@ from msgspec import Meta
 
 from renderer.kinds.fields import Duration, Image, Strict, seconds
 
+FOLDER = "soft-tainter"
+"""Of a cluster's overlay."""
+CONFIG_FILE = "configmap"
+"""The file there that holds the configuration, without its ending."""
+
 Percent = Annotated[int, Meta(ge=0, le=100)]
 
 BESIDE_THE_MODE = (

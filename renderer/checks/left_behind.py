@@ -1,0 +1,89 @@
+"""Soft-tainters that are about to go, and the taints that would then stay on the nodes for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from renderer.decode import Decoded
+from renderer.kinds import Policy
+from renderer.kinds.base import Site
+from renderer.kinds.rebalance import RebalancePolicy
+from renderer.kinds.soft_taint_spec import CONFIG_FILE, FOLDER
+from renderer.model import Document, Origin, Overlay, Path, Position, Problem, Tree, TreeError
+from renderer.releases.descheduler_operator import TABLE, Tainter
+
+_ENFORCED = '"mode": "Enforce"'
+
+
+_CONFIG = f"{FOLDER}/{CONFIG_FILE}.yaml"
+
+
+def tended(overlay: Overlay, policies: Sequence[Decoded[Policy]], site: Site | None) -> bool:
+    """Whether somebody sees to soft taints on a cluster: our job, or the operator's own tainter."""
+    return _CONFIG in overlay.files or (site is not None and _hands_over(policies, site))
+
+
+def _hands_over(policies: Sequence[Decoded[Policy]], site: Site) -> bool:
+    """The operator's tainter runs wherever such a taint is left, and removes it in mode Automatic."""
+    return any(TABLE[name].tainter is not Tainter.NONE for name in site.descheduler.schemas[:1]) and any(
+        isinstance(policy.value, RebalancePolicy) and policy.value.spec.mode == "Automatic" for policy in policies
+    )
+
+
+def left_behind(tree: Tree, overlays: str, kept: Collection[str]) -> Iterator[tuple[str, Problem]]:
+    """The configuration of each job that wrote taints, on clusters where nobody would remove them any more.
+
+    `kept` are the clusters that have the job still, or another tainter.
+    """
+    for cluster in _clusters(tree, overlays):
+        if cluster not in kept:
+            path = f"{overlays}/{cluster}/{_CONFIG}"
+            data = _read(tree, path)
+            if _ENFORCED.encode() in data:
+                yield cluster, _problem(path, data.decode("utf-8", "replace"))
+
+
+def _problem(path: str, text: str) -> Problem:
+    from renderer.softtaint.taints import EFFECT, TAINTS  # late: hardly ever needed
+
+    message = (
+        f"the job that wrote the taints {' and '.join(TAINTS)} goes, and they would stay on the nodes: "
+        "nobody else removes them"
+    )
+    folder = path.rpartition("/")[0]
+    untaint = "; ".join(f"kubectl taint nodes --all {key}:{EFFECT}-" for key in TAINTS)
+    help = (
+        "Write softTaint mode: RemoveOnly first, and remove it once a pass has run. Where the cluster is gone, or "
+        f"somebody cleans up by hand, delete {folder} yourself, and once the job is gone run: {untaint}"
+    )
+    return Problem("soft-taint/left-behind", Origin(Document(path, {}, _At(path, text))), message, help)
+
+
+class _At:
+    """Every field of the file stands where the mode does: the rest of it may be anything."""
+
+    def __init__(self, path: str, text: str) -> None:
+        start = text.find(_ENFORCED)
+        line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+        self._position = Position(path, line, column, len(_ENFORCED))
+
+    def at(self, path: Path, *, key: bool = False) -> Position:
+        del path, key
+        return self._position
+
+
+def _clusters(tree: Tree, overlays: str) -> Iterator[str]:
+    try:
+        entries = tree.list(overlays)
+    except TreeError:
+        return
+    for entry in entries:
+        if entry.folder and not entry.problem and not entry.name.startswith("_"):
+            yield entry.name
+
+
+def _read(tree: Tree, path: str) -> bytes:
+    try:
+        return tree.read(path)
+    except TreeError:
+        return b""
