@@ -90,7 +90,8 @@ def ready(access: Access, objects: list[Object], versions: dict[str, str]) -> It
             yield
         finally:
             for body in objects:
-                remove(access, body)
+                if body["kind"] != "Namespace":  # nothing here would ever end one
+                    remove(access, body)
 
 
 def remove(access: Access, body: Object) -> None:

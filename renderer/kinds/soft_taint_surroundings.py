@@ -13,8 +13,8 @@ from renderer.softtaint.taints import TAINTS
 
 _LISTS = ("taints", "startupTaints", "registerWithTaints")
 """Where Node, MachineSet, MachineDeployment, NodePool, KubeadmConfig and KubeletConfiguration declare taints."""
-_FLAGS = ("ignore-taint", "startup-taint", "startup-taint-prefix")
-"""Of the cluster-autoscaler: a node with such a taint counts as not ready (its FAQ)."""
+_FLAGS = ("ignore-taint", "startup-taint")
+"""Of the cluster-autoscaler: a node with such a taint counts as not ready (kubernetes/autoscaler PR 6132)."""
 
 
 def judge(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
@@ -28,7 +28,8 @@ def judge(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
             yield Problem("soft-taint/declared-elsewhere", place, message, "Remove it there: one owner for a taint.")
         for flag, key in dict.fromkeys(_flagged(body)):
             message = f"{where} gives the autoscaler --{flag} for {key}: loaded nodes would count as not ready"
-            yield Problem("soft-taint/autoscaler-flags", place, message, "Remove the flag for these taints.")
+            help = "Use --status-taint, which leaves such nodes ready."
+            yield Problem("soft-taint/autoscaler-flags", place, message, help)
         if str(body.get("apiVersion", "")).partition("/")[0].startswith("karpenter."):
             karpenter.append(where)
     if karpenter:
@@ -78,7 +79,6 @@ def _flagged(node: Any) -> Iterator[tuple[str, str]]:
 
 def _concerned(flag: str, value: Any) -> Iterator[tuple[str, str]]:
     for given in value if isinstance(value, list) else [value]:
-        word = str(given).partition("=")[0].partition(":")[0]
-        for key in TAINTS:
-            if word and (key.startswith(word) if flag.endswith("prefix") else key == word):
-                yield flag, key
+        key = str(given).partition("=")[0].partition(":")[0]
+        if key in TAINTS:
+            yield flag, key
