@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from renderer.catalog.model import Group, Rule, Source, duration
+from renderer.catalog.model import Group, Rule, Source, alert, duration
 from renderer.catalog.nodes import addresses, by_name, by_node, named, ratio
 
 CPU = "kubevirt_policy:node_cpu_utilization:ratio"
@@ -40,10 +40,12 @@ AMPLIFIED = 3
 
 
 def group(source: Source) -> Group:
-    """The records, in an order in which each finds those that it reads."""
+    """The records, in an order in which each finds those that it reads, and the alerts on what they lack."""
     mapping = [addresses()] if source.node_names == "address" else []
-    rules = [*mapping, *_utilization(source), *_stalls(source), *_averages(), *_pressures(source), *_scores()]
-    return Group("kubevirt-policy.load-aware", duration(source.scrape_interval), rules)
+    records = [*mapping, *_utilization(source), *_stalls(source), *_averages(), *_pressures(source), *_scores()]
+    return Group(
+        "kubevirt-policy.load-aware", duration(source.scrape_interval), [*records, _no_pressure(), _no_metrics()]
+    )
 
 
 def _utilization(source: Source) -> list[Rule]:
@@ -132,3 +134,32 @@ def _distance() -> str:
     ]
     joined = indent("\n+ on (instance)\n".join(terms), "    ")
     return f"clamp_max(\n  {AMPLIFIED} * sqrt(\n{joined}\n  ),\n  1\n) >= 0"
+
+
+def _no_pressure() -> Rule:
+    return alert(
+        "KubeVirtPolicyPressureMetricsMissing",
+        f"{CPU} unless on (instance) {CPU_STALL}",
+        wait="15m",
+        summary="{{ $labels.instance }} reports no pressure stall information.",
+        description=(
+            "Load by pressure falls back to utilization for {{ $labels.instance }}, so that it is not compared with "
+            "the other nodes by the same measure. If every node is listed, the collector is off or too old; if some "
+            "are, their kernels were started without psi=1."
+        ),
+    )
+
+
+def _no_metrics() -> Rule:
+    """CPU and memory both: half a load would compare a node with others by another measure."""
+    ready = by_name('kube_node_status_condition{condition="Ready", status="true"} == 1')
+    return alert(
+        "KubeVirtPolicyNodeMetricsMissing",
+        f"{ready}\nunless on (instance)\n(\n  {CPU} and on (instance) {MEMORY}\n)",
+        wait="10m",
+        summary="The load of {{ $labels.instance }} is not known.",
+        description=(
+            "Neither node-exporter nor the kubelet gives both the CPU and the memory utilization of "
+            "{{ $labels.instance }}. The descheduler gives up its whole round when a single node has no sample."
+        ),
+    )

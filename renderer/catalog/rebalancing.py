@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from renderer.catalog.load_aware import CPU, CPU_AVERAGE, CPU_STALL, MEMORY, MEMORY_AVERAGE, vector_of_workers
+from renderer.catalog.load_aware import CPU, CPU_AVERAGE, MEMORY, MEMORY_AVERAGE, vector_of_workers
 from renderer.catalog.model import Group, Rule, Source, alert
 from renderer.catalog.nodes import by_name
 
 OVERUTILIZED = "nodeutilization.descheduler.openshift.io/overutilized"
-"""The taint of the operator's soft-tainter, and of ours (cluster-kube-descheduler-operator
-pkg/softtainter/softtainter.go:44)."""
+APPROPRIATE = "nodeutilization.descheduler.openshift.io/appropriate"
+"""The taints of the operator's soft-tainter, and of ours (cluster-kube-descheduler-operator
+pkg/softtainter/softtainter.go:44): an over-utilized node has both, one with a middling load the second."""
+TAINTER = "kubevirt-policy-softtaint"
+"""The namespace of our soft-tainter."""
 
 TAINTED = "kubevirt_policy:node_overutilized_taint:bool"
+TAINTS = "kubevirt_policy:node_load_taints:count"
 FLIPS = "kubevirt_policy:node_taint_flips:changes1h"
 EVICTIONS = "kubevirt_policy:evictions:increase1h"
+MIGRATIONS = "kubevirt_policy:migrations_in_flight:count"
+TAINTER_AGE = "kubevirt_policy:softtaint_last_good_pass:age_seconds"
 SPREAD = "kubevirt_policy:node_load_spread:ratio"
 MANY_FLIPS = 6
 """Three times on and off within an hour: more than load that is worth a migration changes."""
 WIDE = 0.2
 """A node this far above the average is over-utilized by every preset but the widest two."""
+LONG_AGO = 1200
+"""Seconds; with the ten minutes that the alert waits, half an hour without a good pass."""
 
 
 def group(source: Source) -> Group:
     """The records, then the alerts that read them."""
     del source
-    rules = [*_moves(), *_taints(), *_spread(), _no_pressure(), _no_metrics(), _not_converging(), _flapping()]
-    return Group("kubevirt-policy.rebalancing", "1m", rules)
+    records = [*_moves(), *_taints(), *_spread(), _tainter_age()]
+    return Group("kubevirt-policy.rebalancing", "1m", [*records, _not_converging(), _flapping(), _tainter_failing()])
 
 
 def _moves() -> list[Rule]:
@@ -38,17 +46,21 @@ def _moves() -> list[Rule]:
     )
     return [
         Rule(f"sum by (result) ({increase})", record=EVICTIONS),
-        Rule(phases, record="kubevirt_policy:migrations_in_flight:count"),
+        Rule(phases, record=MIGRATIONS),
     ]
 
 
 def _taints() -> list[Rule]:
-    taint = f'kube_node_spec_taint{{key="{OVERUTILIZED}", effect="PreferNoSchedule"}}'
-    tainted = by_name(f"({taint} > 0)\nor on (node)\nkube_node_info * 0")
+    """Each counts once, however many kube-state-metrics tell of it; ours have that value and effect."""
+    ours = 'kube_node_spec_taint{key="%s", value="true", effect="PreferNoSchedule"} > 0'
+    found = [f"max by (node, key) (\n  {ours % key}\n)" for key in (OVERUTILIZED, APPROPRIATE)]
+    none = "\nor on (node)\nkube_node_info * 0"
+    both = indent("\nor\n".join(found), "  ")
     return [
-        Rule(tainted, record=TAINTED),
+        Rule(by_name(found[0] + none), record=TAINTED),
+        Rule(by_name(f"sum by (node) (\n{both}\n){none}"), record=TAINTS),
         Rule(f"avg({TAINTED})", record="kubevirt_policy:nodes_tainted:ratio"),
-        Rule(f"changes({TAINTED}[1h])", record=FLIPS),
+        Rule(f"changes({TAINTS}[1h])", record=FLIPS),
     ]
 
 
@@ -63,39 +75,29 @@ def _spread() -> list[Rule]:
     return [Rule("\nor\n".join(parts), record=SPREAD)]
 
 
-def _no_pressure() -> Rule:
-    return alert(
-        "KubeVirtPolicyPressureMetricsMissing",
-        f"{CPU} unless on (instance) {CPU_STALL}",
-        wait="15m",
-        summary="{{ $labels.instance }} reports no pressure stall information.",
-        description=(
-            "Load by pressure falls back to utilization for {{ $labels.instance }}, so that it is not compared with "
-            "the other nodes by the same measure. If every node is listed, the collector is off or too old; if some "
-            "are, their kernels were started without psi=1."
-        ),
-    )
+def _tainter_age() -> Rule:
+    """Since the newest sign of a good pass; where there was none yet, since the job was made.
 
-
-def _no_metrics() -> Rule:
-    ready = by_name('kube_node_status_condition{condition="Ready", status="true"} == 1')
-    expr = f"{ready}\nunless on (instance)\n{CPU}"
-    return alert(
-        "KubeVirtPolicyNodeMetricsMissing",
-        expr,
-        wait="10m",
-        summary="The load of {{ $labels.instance }} is not known, and rebalancing stops for the whole cluster.",
-        description=(
-            "Neither node-exporter nor the kubelet gives the utilization of {{ $labels.instance }}. The descheduler "
-            "gives up its whole round when a single node has no sample."
-        ),
+    OpenShift's kube-state-metrics drops all `kube_…_created` (cluster-monitoring-operator
+    assets/kube-state-metrics/deployment.yaml), hence the alert looks for a missing age as well.
+    """
+    signs = (
+        "kubevirt_policy_softtaint_last_good_pass_timestamp_seconds > 0",
+        f'kube_cronjob_status_last_successful_time{{namespace="{TAINTER}"}}',
+        f'kube_cronjob_created{{namespace="{TAINTER}"}}',
+        f'kube_deployment_created{{namespace="{TAINTER}"}}',
     )
+    newest = indent("\nor\n".join(signs), "  ")
+    return Rule(f"time() - max(\n{newest}\n)", record=TAINTER_AGE)
 
 
 def _not_converging() -> Rule:
+    """Where KubeVirt tells of its migrations, there has to have been one: a descheduler that only simulates counts its
+    evictions as well (v0.36.0 pkg/descheduler/evictions/evictions.go:581)."""
     return alert(
         "KubeVirtPolicyRebalancingNotConverging",
-        f'min_over_time({SPREAD}[1h]) > {WIDE}\nand on ()\nsum({EVICTIONS}{{result="success"}}) > 0',
+        f'min_over_time({SPREAD}[1h]) > {WIDE}\nand on ()\nsum({EVICTIONS}{{result="success"}}) > 0\n'
+        f"unless on ()\nsum(max_over_time({MIGRATIONS}[1h])) == 0",
         wait="30m",
         summary="Virtual machines are moved, and the {{ $labels.dimension }} load does not even out.",
         description=(
@@ -111,9 +113,28 @@ def _flapping() -> Rule:
         "KubeVirtPolicyTaintsFlapping",
         f"{FLIPS} >= {MANY_FLIPS}",
         wait="10m",
-        summary="The load taint of {{ $labels.instance }} comes and goes.",
+        summary="The load taints of {{ $labels.instance }} come and go.",
         description=(
-            "The over-utilized taint of {{ $labels.instance }} changed {{ $value }} times within an hour. The load is "
+            "The load taints of {{ $labels.instance }} changed {{ $value }} times within an hour. The load is "
             "near a threshold: widen the band of the soft-tainter or the thresholds."
+        ),
+    )
+
+
+def _tainter_failing() -> Rule:
+    """Late is what is later than three of the job's own periods: it may run once an hour."""
+    here = f'namespace="{TAINTER}"'
+    before = f"kube_cronjob_status_last_schedule_time{{{here}}} or kube_cronjob_created{{{here}}}"
+    period = f"(max(kube_cronjob_next_schedule_time{{{here}}}) - max({before}))"
+    late = f"{TAINTER_AGE} > {LONG_AGO}\nunless on ()\n{TAINTER_AGE} <= 3 * {period}"
+    there = f"group(kube_cronjob_info{{{here}}} or kube_deployment_spec_replicas{{{here}}} > 0)"
+    return alert(
+        "KubeVirtPolicySoftTainterFailing",
+        f"{late}\nor on ()\n(\n  {there}\n  unless on () {TAINTER_AGE}\n)",
+        wait="10m",
+        summary="The soft-tainter has not finished a pass for half an hour.",
+        description=(
+            "The load taints of the nodes are not kept up to date: new virtual machines go by taints that are old. "
+            "The job's log says which step fails."
         ),
     )

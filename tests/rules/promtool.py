@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from renderer import catalog
-from tests.rules.fleet import Convention
+from tests.rules.fleet import Convention, Node, series
 
 INTERVAL = 30
 STEPS = 240
@@ -34,6 +34,11 @@ def _rule(rule: catalog.Rule) -> dict[str, Any]:
     return {key: value for key, value in (found | {"for": rule.wait}).items() if value}
 
 
+def inputs(nodes: Sequence[Node], convention: Convention, **more: str) -> dict[str, str]:
+    """What the exporters of the nodes say, in promtool's notation."""
+    return {one.labels: one.values(INTERVAL, STEPS) for one in series(nodes, convention)} | more
+
+
 def samples(record: str, values: Mapping[str, float], label: str = "instance", time: str = "10m") -> dict[str, Any]:
     """An expression test: exactly these samples at that time, each with that label alone, to a millionth."""
     wanted = [{"labels": f'{{{label}="{name}"}}', "value": round(value, 6)} for name, value in sorted(values.items())]
@@ -43,6 +48,19 @@ def samples(record: str, values: Mapping[str, float], label: str = "instance", t
 def nothing(expr: str, time: str = "10m") -> dict[str, Any]:
     """An expression test: no sample at all."""
     return {"expr": expr, "eval_time": time, "exp_samples": []}
+
+
+def told(name: str, time: str, labels: Mapping[str, str] | None = None, **values: str) -> dict[str, Any]:
+    """An alert that fires at that time with these labels, or without labels is silent."""
+    if labels is None:
+        return {"eval_time": time, "alertname": name, "exp_alerts": []}
+    groups = catalog.groups(["rebalancing"], catalog.Source()).values()
+    rule = next(rule for group in groups for rule in group.rules if rule.alert == name)
+    words = dict(rule.annotations)
+    for key, value in {**{f"$labels.{label}": text for label, text in labels.items()}, **values}.items():
+        words = {word: text.replace(f"{{{{ {key} }}}}", value) for word, text in words.items()}
+    fired = {"exp_labels": {"severity": "warning", **labels}, "exp_annotations": words}
+    return {"eval_time": time, "alertname": name, "exp_alerts": [fired]}
 
 
 def case(

@@ -8,15 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.rules.fleet import FLEETS, PREFIX, Convention, Node, expected, series
-from tests.rules.promtool import INTERVAL, STEPS, case, nothing, rule_file, run, samples
+from tests.rules.fleet import FLEETS, PREFIX, Convention, Node, expected
+from tests.rules.promtool import case, inputs, nothing, rule_file, run, samples, told
 
 RECORDS = list(expected([Node("a")]))
 CONVENTIONS: list[Convention] = ["name", "address"]
-
-
-def inputs(nodes: Sequence[Node], convention: Convention) -> dict[str, str]:
-    return {one.labels: one.values(INTERVAL, STEPS) for one in series(nodes, convention)}
 
 
 def sound(names: Sequence[str], time: str = "10m") -> list[dict[str, Any]]:
@@ -135,3 +131,41 @@ def test_addresses(tmp_path: Path, promtool: Path) -> None:
     one_of = [{"expr": f"count({PREFIX}cpu_utilization:ratio)", "eval_time": "10m", "exp_samples": [{"value": 2}]}]
     tests = [case(AMBIGUOUS, found), case(moved, one_of)]
     assert run(promtool, rule_file(tmp_path, "address"), tests) == ""
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_a_node_without_pressure_metrics_has_a_sample_and_an_alert(
+    convention: Convention, tmp_path: Path, promtool: Path
+) -> None:
+    name = "KubeVirtPolicyPressureMetricsMissing"
+    some = [told(name, "10m"), told(name, "30m", {"instance": "b"})]
+    tests = [
+        case(inputs(FLEETS["pressure on some"], convention), alerts=some),
+        case(inputs(FLEETS["one busy node"], convention), alerts=[told(name, "30m")]),
+    ]
+    assert run(promtool, rule_file(tmp_path, convention), tests) == ""
+
+
+def _is_cpu(series: str) -> bool:
+    return series.startswith("node_cpu_seconds_total")
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_a_node_without_any_source_has_no_sample_and_an_alert(
+    convention: Convention, tmp_path: Path, promtool: Path
+) -> None:
+    """Without any source on a node there is no sample of it, and an alert; one source is enough."""
+    name = "KubeVirtPolicyNodeMetricsMissing"
+    missing = [told(name, "5m"), told(name, "30m", {"instance": "b"})]
+    unready = inputs(FLEETS["nothing from one"], convention)
+    unready['kube_node_status_condition{node="b",condition="Ready",status="true"}'] = "0+0x240"
+    gone = [nothing(f'{record}{{instance="b"}}', "30m") for record in RECORDS]
+    only_processors = inputs(FLEETS["nothing from one"], convention)
+    only_processors |= {name: values for name, values in inputs(FLEETS["even"], convention).items() if _is_cpu(name)}
+    tests = [
+        case(inputs(FLEETS["nothing from one"], convention), gone, missing),
+        case(only_processors, alerts=missing),
+        case(inputs(FLEETS["kubelet only on one"], convention), alerts=[told(name, "30m")]),
+        case(unready, alerts=[told(name, "30m")]),
+    ]
+    assert run(promtool, rule_file(tmp_path, convention), tests) == ""

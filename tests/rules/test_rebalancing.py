@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from renderer import catalog
-from renderer.catalog.rebalancing import OVERUTILIZED
-from tests.rules.fleet import FLEETS, Convention, Node, series
-from tests.rules.promtool import INTERVAL, STEPS, case, nothing, rule_file, run, samples
-
-CONVENTIONS: list[Convention] = ["name", "address"]
+from renderer.catalog.rebalancing import APPROPRIATE, OVERUTILIZED, TAINTER
+from tests.rules.fleet import Node
+from tests.rules.promtool import case, inputs, nothing, rule_file, run, samples, told
 
 
-def inputs(nodes: Sequence[Node], convention: Convention, **more: str) -> dict[str, str]:
-    return {one.labels: one.values(INTERVAL, STEPS) for one in series(nodes, convention)} | more
-
-
-def told(name: str, time: str, labels: Mapping[str, str] | None = None, **values: str) -> dict[str, Any]:
-    """An alert that fires at that time with these labels, or without labels is silent."""
-    if labels is None:
-        return {"eval_time": time, "alertname": name, "exp_alerts": []}
-    group = catalog.groups(["rebalancing"], catalog.Source())["rebalancing"]
-    rule = next(rule for rule in group.rules if rule.alert == name)
-    words = dict(rule.annotations)
-    for key, value in {**{f"$labels.{label}": text for label, text in labels.items()}, **values}.items():
-        words = {word: text.replace(f"{{{{ {key} }}}}", value) for word, text in words.items()}
-    fired = {"exp_labels": {"severity": "warning", **labels}, "exp_annotations": words}
-    return {"eval_time": time, "alertname": name, "exp_alerts": [fired]}
-
-
-def taint(node: str, values: str) -> dict[str, str]:
-    return {
-        f'kube_node_spec_taint{{node="{node}",key="{OVERUTILIZED}",effect="PreferNoSchedule",value="true"}}': values
-    }
+def taint(node: str, values: str, key: str = OVERUTILIZED, rest: str = "") -> dict[str, str]:
+    rest = rest or 'effect="PreferNoSchedule",value="true"'
+    return {f'kube_node_spec_taint{{node="{node}",key="{key}",{rest}}}': values}
 
 
 def evicted(values: str, name: str = "descheduler_pods_evicted_total") -> dict[str, str]:
@@ -51,6 +30,7 @@ def test_records(tmp_path: Path, promtool: Path) -> None:
     }
     found = [
         samples("kubevirt_policy:node_overutilized_taint:bool", {"a": 1, "b": 0}, time="90m"),
+        samples("kubevirt_policy:node_load_taints:count", {"a": 1, "b": 0}, time="90m"),
         samples("kubevirt_policy:node_taint_flips:changes1h", {"a": 0, "b": 0}, time="90m"),
         samples("kubevirt_policy:evictions:increase1h", {"success": 120}, "result", time="90m"),
         samples("kubevirt_policy:migrations_in_flight:count", {"pending": 3, "running": 2}, "phase", time="90m"),
@@ -66,38 +46,51 @@ def test_records(tmp_path: Path, promtool: Path) -> None:
     assert run(promtool, rule_file(tmp_path, "name"), [case(given, found), case(old, before)]) == ""
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_pressure_missing(convention: Convention, tmp_path: Path, promtool: Path) -> None:
-    name = "KubeVirtPolicyPressureMetricsMissing"
-    some = [told(name, "10m"), told(name, "30m", {"instance": "b"})]
-    tests = [
-        case(inputs(FLEETS["pressure on some"], convention), alerts=some),
-        case(inputs(FLEETS["one busy node"], convention), alerts=[told(name, "30m")]),
+def test_taints_that_count(tmp_path: Path, promtool: Path) -> None:
+    """Two keys, with the value and effect that the tainters write; each once, whoever else tells of it."""
+    twice = "1+0x240"
+    given = inputs([Node(name) for name in "abcdef"], "name")
+    given |= taint("a", twice) | taint("a", twice, APPROPRIATE)
+    given |= taint("a", twice, rest='effect="PreferNoSchedule",value="true",instance="second"')
+    given |= taint("b", twice, APPROPRIATE)
+    given |= taint("c", twice, "example.com/overutilized") | taint("c", twice, f"{OVERUTILIZED}-not")
+    given |= taint("d", twice, rest='effect="NoSchedule",value="true"')
+    given |= taint("e", twice, rest='effect="PreferNoSchedule",value="by-hand"')
+    given |= {f'kube_node_info{{node="{name}",internal_ip="10.9.9.9",instance="second"}}': twice for name in "af"}
+    found = [
+        samples("kubevirt_policy:node_overutilized_taint:bool", dict.fromkeys("bcdef", 0) | {"a": 1}),
+        samples("kubevirt_policy:node_load_taints:count", dict.fromkeys("cdef", 0) | {"a": 2, "b": 1}),
+        {
+            "expr": "round(kubevirt_policy:nodes_tainted:ratio * 6)",
+            "eval_time": "10m",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        },
     ]
-    assert run(promtool, rule_file(tmp_path, convention), tests) == ""
+    assert run(promtool, rule_file(tmp_path, "name"), [case(given, found)]) == ""
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_node_missing(convention: Convention, tmp_path: Path, promtool: Path) -> None:
-    name = "KubeVirtPolicyNodeMetricsMissing"
-    missing = [told(name, "5m"), told(name, "30m", {"instance": "b"})]
-    unready = inputs(FLEETS["nothing from one"], convention)
-    unready['kube_node_status_condition{node="b",condition="Ready",status="true"}'] = "0+0x240"
-    tests = [
-        case(inputs(FLEETS["nothing from one"], convention), alerts=missing),
-        case(inputs(FLEETS["kubelet only on one"], convention), alerts=[told(name, "30m")]),
-        case(unready, alerts=[told(name, "30m")]),
-    ]
-    assert run(promtool, rule_file(tmp_path, convention), tests) == ""
+def test_changes_of_either_taint_count(tmp_path: Path, promtool: Path) -> None:
+    """Both at once is one change: the soft-tainter writes them together."""
+    given = inputs([Node("a"), Node("b"), Node("c")], "name")
+    given |= taint("a", "_x99 1+0x140") | taint("a", "_x99 1+0x140", APPROPRIATE)
+    given |= taint("b", "1+0x140 stale _x99", APPROPRIATE)
+    given |= taint("c", "_x99 1+0x40 stale _x99") | taint("c", "1+0x240", APPROPRIATE)
+    found = [samples("kubevirt_policy:node_taint_flips:changes1h", {"a": 1, "b": 1, "c": 2}, time="80m")]
+    assert run(promtool, rule_file(tmp_path, "name"), [case(given, found)]) == ""
 
 
 def test_not_converging(tmp_path: Path, promtool: Path) -> None:
-    """Evictions and a node that stays far above the average; not without either of them."""
+    """Evictions and a node that stays far above the average; not without either of them, nor where evictions are
+    simulated, which KubeVirt tells by migrating nothing."""
     name = "KubeVirtPolicyRebalancingNotConverging"
     apart, close = [Node("a", 0.9), Node("b", 0.3)], [Node("a", 0.6), Node("b", 0.4)]
     value = {"$value | humanizePercentage": "30%"}
     fires = [told(name, "5m"), told(name, "115m", {"dimension": "cpu"}, **value)]
+    moving = {"kubevirt_vmi_migrations_in_running_phase": "0+0x130 1 0+0x110"}
+    still = {"kubevirt_vmi_migrations_in_running_phase": "0+0x240"}
     tests = [
+        case(inputs(apart, "name") | evicted("0+1x240") | moving, alerts=fires),
+        case(inputs(apart, "name") | evicted("0+1x240") | still, alerts=[told(name, "115m")]),
         case(inputs(apart, "name") | evicted("0+1x240"), alerts=fires),
         case(inputs(apart, "name"), alerts=[told(name, "115m")]),
         case(inputs(apart, "name") | evicted("7+0x240"), alerts=[told(name, "115m")]),
@@ -119,6 +112,81 @@ def test_flapping(tmp_path: Path, promtool: Path) -> None:
         case(inputs(nodes, "name") | taint("a", "1+0x240"), alerts=[told(name, "100m")]),
     ]
     assert run(promtool, rule_file(tmp_path, "name"), tests) == ""
+
+
+def job(last: str = "", created: str = "", **more: str) -> dict[str, str]:
+    """What kube-state-metrics says of the CronJob that runs every two minutes."""
+    name = f'namespace="{TAINTER}",cronjob="{TAINTER}"'
+    given = {
+        f"kube_cronjob_info{{{name}}}": "1+0x360",
+        f"kube_cronjob_next_schedule_time{{{name}}}": more.get("next", "120+30x360"),
+        f"kube_cronjob_status_last_schedule_time{{{name}}}": more.get("before", "0+30x360"),
+        f"kube_cronjob_status_last_successful_time{{{name}}}": last,
+        f"kube_cronjob_created{{{name}}}": created,
+    }
+    return {series: values for series, values in given.items() if values}
+
+
+TAINTER_RUNS: Mapping[str, tuple[dict[str, str], str]] = {
+    "a CronJob that never fails": (job("0+30x360", "0+0x360"), ""),
+    "a CronJob that fails from its 60th minute on": (job("0+30x120 3600+0x240", "0+0x360"), "89m 91m"),
+    "a CronJob that never succeeds": (job("", "0+0x360"), "29m 31m"),
+    "a CronJob that never succeeds, on OpenShift": (job(), "9m 11m"),
+    "a CronJob that runs once an hour": (
+        job(
+            "0+0x119 3600+0x119 7200+0x120",
+            "0+0x360",
+            next="3600+0x119 7200+0x119 10800+0x120",
+            before="0+0x119 3600+0x119 7200+0x120",
+        ),
+        "",
+    ),
+    "a CronJob that was suspended in its 60th minute": (
+        job("0+30x120 3600+0x240", "0+0x360", next="120+30x120 stale", before="0+30x120 3600+0x240"),
+        "89m 91m",
+    ),
+    "a Deployment that never fails": ({"kubevirt_policy_softtaint_last_good_pass_timestamp_seconds": "0+30x360"}, ""),
+    "a Deployment that fails from its 60th minute on": (
+        {"kubevirt_policy_softtaint_last_good_pass_timestamp_seconds": "0+30x120 3600+0x240"},
+        "89m 91m",
+    ),
+    "a Deployment whose standby has no good pass": (
+        {
+            'kubevirt_policy_softtaint_last_good_pass_timestamp_seconds{pod="a"}': "0+30x360",
+            'kubevirt_policy_softtaint_last_good_pass_timestamp_seconds{pod="b"}': "0+0x360",
+        },
+        "",
+    ),
+    "a Deployment that never succeeds": (
+        {
+            "kubevirt_policy_softtaint_last_good_pass_timestamp_seconds": "0+0x360",
+            f'kube_deployment_created{{namespace="{TAINTER}",deployment="x"}}': "0+0x360",
+        },
+        "29m 31m",
+    ),
+    "a Deployment that is not there, on OpenShift": (
+        {f'kube_deployment_spec_replicas{{namespace="{TAINTER}",deployment="x"}}': "2+0x360"},
+        "9m 11m",
+    ),
+    "a Deployment of no replicas": (
+        {f'kube_deployment_spec_replicas{{namespace="{TAINTER}",deployment="x"}}': "0+0x360"},
+        "",
+    ),
+    "other people's jobs": (
+        {'kube_cronjob_status_last_successful_time{namespace="else",cronjob="x"}': "0+0x360"},
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAINTER_RUNS)
+def test_tainter_failing(name: str, tmp_path: Path, promtool: Path) -> None:
+    """Silent at the first time and firing at the second; without times it is silent to the end."""
+    given, times = TAINTER_RUNS[name]
+    alert = "KubeVirtPolicySoftTainterFailing"
+    silent, fires = times.split() if times else ("170m", "")
+    tests = [told(alert, silent), *([told(alert, fires, {})] if fires else [])]
+    assert run(promtool, rule_file(tmp_path, "name"), [case(given, alerts=tests)]) == ""
 
 
 def test_nothing_to_say(tmp_path: Path, promtool: Path) -> None:
