@@ -11,6 +11,17 @@ from renderer.model import Entry, TreeError
 from renderer.pipeline import Outcome, Settings, run
 
 API = "kubevirt-policy.dev/v1alpha1"
+CLUSTER_FILE = """\
+apiVersion: kubevirt-policy.dev/v1alpha1
+kind: Cluster
+metadata: {name: prod-east}
+spec:
+  platform: openshift
+  versions: {hyperconverged: "1.17"}
+  delivery: {engine: argocd}
+  operatorResource: {appliedBy: other}
+"""
+"""The text of one, for tests that run the program in a folder."""
 
 
 class Files:

@@ -15,20 +15,11 @@ import pytest
 import yaml
 
 from tests.real import missing
+from tests.repository import CLUSTER_FILE as CLUSTER
 
 ROOT = Path(__file__).parents[1]
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 PROGRAMS = Path(sys.executable).parent
-CLUSTER = """\
-apiVersion: kubevirt-policy.dev/v1alpha1
-kind: Cluster
-metadata: {name: prod-east}
-spec:
-  platform: openshift
-  versions: {hyperconverged: "1.17"}
-  delivery: {engine: argocd}
-  operatorResource: {appliedBy: other}
-"""
 POLICY = """\
 apiVersion: kubevirt-policy.dev/v1alpha1
 kind: RateLimitPolicy

@@ -27,21 +27,13 @@ from renderer.header import Ownership
 from renderer.model import Severity
 from renderer.pipeline import Outcome, Settings
 from renderer.tree import DiskTree, compare, write
+from tests.repository import CLUSTER_FILE
 from tests.scenario import PROGRAM, read_tree
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 60
 FUZZ = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-CLUSTER = """\
-apiVersion: kubevirt-policy.dev/v1alpha1
-kind: Cluster
-metadata: {name: prod-east, labels: {env: prod}}
-spec:
-  platform: openshift
-  versions: {hyperconverged: "1.17"}
-  delivery: {engine: argocd}
-  operatorResource: {appliedBy: other}
-"""
+CLUSTER = CLUSTER_FILE.replace("{name: prod-east}", "{name: prod-east, labels: {env: prod}}")
 POLICY = """\
 apiVersion: kubevirt-policy.dev/v1alpha1
 kind: ExpansionPolicy

@@ -7,18 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.repository import CLUSTER_FILE as CLUSTER
 from tests.scenario import PROGRAM
 
-CLUSTER = """\
-apiVersion: kubevirt-policy.dev/v1alpha1
-kind: Cluster
-metadata: {name: prod-east}
-spec:
-  platform: openshift
-  versions: {hyperconverged: "1.17"}
-  delivery: {engine: argocd}
-  operatorResource: {appliedBy: other}
-"""
 COMMANDS = ["render", "check", "check --output-format json", "version", "--help", "schema Cluster"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -146,47 +146,39 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
 
 
 def _check_static(static: StaticLimits, at: Origin, tree: Tree) -> Iterator[Problem]:
-    forms = [
-        static.qps is not None or static.burst is not None,
-        static.components is not None,
-        static.config_map_ref is not None,
-    ]
+    wrong = list(_check_form(static, at))
+    if static.config_map_ref is not None and not wrong:
+        place = at.below("configMapRef", "path")
+        wrong = list(check_path(static.config_map_ref.path, place))
+        if not wrong:
+            yield from limits_file.read(tree, static.config_map_ref.path, place).problems
+    yield from wrong
+    if not wrong:
+        yield from _check_bursts(_static(static, at, tree).values())
+
+
+def _check_form(static: StaticLimits, at: Origin) -> Iterator[Problem]:
+    pair = (static.qps, static.burst)
+    forms = [pair != (None, None), static.components is not None, static.config_map_ref is not None]
     if sum(forms) != 1:
         yield Problem("policy/value", at, "static needs exactly one form", f"Give {_STATIC_FORMS}.")
-        return
-    if forms[0] and (static.qps is None or static.burst is None):
+    elif forms[0] and None in pair:
         missing, other = ("qps", "burst") if static.qps is None else ("burst", "qps")
-        yield Problem(
-            "policy/missing-key",
-            at,
-            f"{missing} is missing: half a limit is refused, or does nothing",
-            f"Add {missing}: beside {other}.",
-        )
-        return
-    if static.components is not None and not static.components.limits:
-        yield Problem(
-            "policy/missing-key",
-            at.below("components"),
-            "components is empty",
-            f"Name at least one of {', '.join(Component)}.",
-        )
-    if static.config_map_ref is not None:
-        outside = list(check_path(static.config_map_ref.path, at.below("configMapRef", "path")))
-        if outside:
-            yield from outside
-            return
-        file = limits_file.read(tree, static.config_map_ref.path, at.below("configMapRef", "path"))
-        yield from file.problems
-    for asked in {id(asked): asked for asked in _static(static, at, tree).values()}.values():
-        if asked.limit.burst < asked.limit.qps:
-            limit = asked.limit
-            message = f"burst {limit.burst} is below qps {limit.qps}: the bucket never holds a second's worth of calls"
-            yield Problem(
-                "rate-limit/burst-below-qps",
-                asked.burst,
-                message,
-                f"Raise burst; KubeVirt's own defaults use {2 * asked.limit.qps}.",
-            )
+        message = f"{missing} is missing: half a limit is refused, or does nothing"
+        yield Problem("policy/missing-key", at, message, f"Add {missing}: beside {other}.")
+    elif static.components is not None and not static.components.limits:
+        help = f"Name at least one of {', '.join(Component)}."
+        yield Problem("policy/missing-key", at.below("components"), "components is empty", help)
+
+
+def _check_bursts(found: Iterable[Asked]) -> Iterator[Problem]:
+    """Each pair of numbers once: one may be for all components."""
+    for asked in {id(asked): asked for asked in found}.values():
+        qps, burst = asked.limit.qps, asked.limit.burst
+        if burst < qps:
+            message = f"burst {burst} is below qps {qps}: the bucket never holds a second's worth of calls"
+            help = f"Raise burst; KubeVirt's own defaults use {2 * qps}."
+            yield Problem("rate-limit/burst-below-qps", asked.burst, message, help)
 
 
 def _static(static: StaticLimits, at: Origin, tree: Tree) -> dict[Component, Asked]:
