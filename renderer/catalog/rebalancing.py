@@ -7,16 +7,11 @@ from textwrap import indent
 from renderer.catalog.load_aware import CPU, CPU_AVERAGE, MEMORY, MEMORY_AVERAGE, vector_of_workers
 from renderer.catalog.model import Group, Rule, Source, alert
 from renderer.catalog.nodes import by_name
-
-OVERUTILIZED = "nodeutilization.descheduler.openshift.io/overutilized"
-APPROPRIATE = "nodeutilization.descheduler.openshift.io/appropriate"
-"""The taints of the operator's soft-tainter, and of ours (cluster-kube-descheduler-operator
-pkg/softtainter/softtainter.go:44): an over-utilized node has both, one with a middling load the second."""
-TAINTER = "kubevirt-policy-softtaint"
-"""The namespace of our soft-tainter."""
+from renderer.softtaint.config import NAME as TAINTER
+from renderer.softtaint.taints import EFFECT, TAINTS, VALUE
 
 TAINTED = "kubevirt_policy:node_overutilized_taint:bool"
-TAINTS = "kubevirt_policy:node_load_taints:count"
+LOAD_TAINTS = "kubevirt_policy:node_load_taints:count"
 FLIPS = "kubevirt_policy:node_taint_flips:changes1h"
 EVICTIONS = "kubevirt_policy:evictions:increase1h"
 MIGRATIONS = "kubevirt_policy:migrations_in_flight:count"
@@ -52,15 +47,17 @@ def _moves() -> list[Rule]:
 
 def _taints() -> list[Rule]:
     """Each counts once, however many kube-state-metrics tell of it; ours have that value and effect."""
-    ours = 'kube_node_spec_taint{key="%s", value="true", effect="PreferNoSchedule"} > 0'
-    found = [f"max by (node, key) (\n  {ours % key}\n)" for key in (OVERUTILIZED, APPROPRIATE)]
+    found = [
+        f'max by (node, key) (\n  kube_node_spec_taint{{key="{key}", value="{VALUE}", effect="{EFFECT}"}} > 0\n)'
+        for key in TAINTS
+    ]
     none = "\nor on (node)\nkube_node_info * 0"
     both = indent("\nor\n".join(found), "  ")
     return [
         Rule(by_name(found[0] + none), record=TAINTED),
-        Rule(by_name(f"sum by (node) (\n{both}\n){none}"), record=TAINTS),
+        Rule(by_name(f"sum by (node) (\n{both}\n){none}"), record=LOAD_TAINTS),
         Rule(f"avg({TAINTED})", record="kubevirt_policy:nodes_tainted:ratio"),
-        Rule(f"changes({TAINTS}[1h])", record=FLIPS),
+        Rule(f"changes({LOAD_TAINTS}[1h])", record=FLIPS),
     ]
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from renderer import catalog
-from renderer.catalog.rebalancing import APPROPRIATE, OVERUTILIZED, TAINTER
+from renderer.softtaint.config import NAME as TAINTER
+from renderer.softtaint.taints import APPROPRIATE, OVERUTILIZED
 from tests.rules.fleet import Node
 from tests.rules.promtool import case, inputs, nothing, rule_file, run, samples, told
 
