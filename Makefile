@@ -1,6 +1,6 @@
 .POSIX:
 .SUFFIXES:
-.PHONY: help render check test lint bench lock clean env env-dev
+.PHONY: help render check test lint bench bench-softtaint image lock clean env env-dev
 
 # The Python to make the environment with, by name or path.  Left empty: the first of these that is new enough.
 PYTHON ?=
@@ -8,6 +8,10 @@ PYTHONS = python3 python3.14 python3.13 python3.12 python3.11 python
 
 # More arguments for pytest, the benchmarks or the lock: make test ARGS="-k limits"
 ARGS ?=
+
+# What the image is called, and what builds it: the first of these that works.
+IMAGE ?= kubevirt-policy-softtaint
+BUILDER ?= podman buildah docker
 
 BIN = .venv/bin
 # Wheels with the locked hashes only: building an sdist would fetch its build tools without a hash.
@@ -32,7 +36,7 @@ FIND_PYTHON = python=; asked='$(PYTHON)'; \
 	fi
 
 help: ## lists what make can do here
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 
 render: env ## makes the environment and renders policies/ into overlays/
 	$(BIN)/kubevirt-policy render
@@ -52,12 +56,25 @@ lint: env-dev ## all of test but the tests
 bench: env-dev ## measures speed and memory on fleets of 1 to 10,000 clusters
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
+bench-softtaint: env-dev ## measures the soft-tainter on a real API server with 100 to 5,000 nodes
+	$(BIN)/python benchmarks/softtaint.py $(ARGS)
+
+image: ## builds the soft-tainter's image with podman, buildah or docker; IMAGE=name:tag
+	@for builder in $(BUILDER); do \
+	    if $$builder info >/dev/null 2>&1; then \
+	        set -x; exec $$builder build --file Containerfile --tag '$(IMAGE)' .; \
+	    fi; \
+	done; \
+	echo "No image was built: none of $(BUILDER) works here.  Install podman, buildah or docker, and start its daemon." >&2; \
+	exit 1
+
 lock: ## resolves the locked versions anew after a change in pyproject.toml; ARGS=--upgrade for the newest ones
 	@$(FIND_PYTHON); set -x; \
 	"$$python" -m venv .venv-lock; \
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check $(UV); \
 	$(COMPILE) --extra build --extra cluster --group dev --output-file requirements-dev.txt pyproject.toml; \
-	$(COMPILE) --group install --constraints requirements-dev.txt --output-file requirements.txt pyproject.toml
+	$(COMPILE) --group install --constraints requirements-dev.txt --output-file requirements.txt pyproject.toml; \
+	$(COMPILE) --group softtaint --constraints requirements-dev.txt --output-file requirements-softtaint.txt
 
 clean: ## removes the environment, builds and caches
 	rm -rf .venv .venv-lock .venv-bench build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

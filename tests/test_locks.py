@@ -3,13 +3,14 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-LOCKS = ["requirements.txt", "requirements-dev.txt"]
+LOCKS = ["requirements.txt", "requirements-softtaint.txt", "requirements-dev.txt"]
 
 
 def locked(name: str) -> dict[str, Requirement]:
@@ -26,10 +27,13 @@ def locked(name: str) -> dict[str, Requirement]:
     return found
 
 
+def config() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
 def wanted(*, tests: bool) -> list[Requirement]:
     """What pyproject.toml asks for, for rendering or for the tests too."""
-    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    project, groups = config["project"], config["dependency-groups"]
+    project, groups = config()["project"], config()["dependency-groups"]
     words = [*project["dependencies"], *groups["install"]]
     if tests:
         words += [word for extra in ("build", "cluster") for word in project["optional-dependencies"][extra]]
@@ -43,15 +47,36 @@ def test_lock_names_no_index_and_no_path(name: str) -> None:
     assert [line for line in lines if "://" in line or re.match(r"\s*(-|/)", line.replace("--hash=", ""))] == []
 
 
-@pytest.mark.parametrize(("name", "tests"), [("requirements.txt", False), ("requirements-dev.txt", True)])
-def test_lock_fits_pyproject(name: str, tests: bool) -> None:
+def softtaint() -> list[Requirement]:
+    """What pyproject.toml asks for, for the image of the soft-tainter."""
+    return [Requirement(word) for word in config()["dependency-groups"]["softtaint"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "requirements"),
+    [
+        ("requirements.txt", wanted(tests=False)),
+        ("requirements-softtaint.txt", softtaint()),
+        ("requirements-dev.txt", wanted(tests=True)),
+    ],
+)
+def test_lock_fits_pyproject(name: str, requirements: list[Requirement]) -> None:
     pins = locked(name)
-    for requirement in wanted(tests=tests):
+    for requirement in requirements:
         [pin] = pins[canonicalize_name(requirement.name)].specifier
         assert pin.operator == "=="
         assert pin.version in requirement.specifier, f"{requirement}: run make lock"
 
 
-def test_rendering_and_tests_use_the_same_versions() -> None:
-    some, every = (locked(name) for name in LOCKS)
+@pytest.mark.parametrize("name", LOCKS)
+def test_rendering_the_image_and_tests_use_the_same_versions(name: str) -> None:
+    some, every = locked(name), locked("requirements-dev.txt")
     assert some == {name: every[name] for name in some}
+
+
+def test_the_image_is_asked_for_what_the_package_asks_for() -> None:
+    """The same words in two tables, which cannot include each other."""
+    project = config()["project"]
+    models = [word for word in project["dependencies"] if word.startswith("msgspec")]
+    extra = [Requirement(word) for word in [*project["optional-dependencies"]["cluster"], *models]]
+    assert {*map(str, softtaint())} == {*map(str, extra)}

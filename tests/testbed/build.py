@@ -129,14 +129,14 @@ def built(tool: Tool, where: Path, say: Say) -> Path:
     if folder.is_dir():
         return folder
     where.mkdir(parents=True, exist_ok=True)
-    with _alone(where / f"{folder.name}.lock"):
+    with alone(where / f"{folder.name}.lock"):
         if not folder.is_dir():
             _build(tool, folder, say)
     return folder
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Held by one process at a time; the system lets go of it however the process ends."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
