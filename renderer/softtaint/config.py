@@ -15,6 +15,8 @@ NAME = "kubevirt-policy-softtaint"
 """Of the namespace and of everything in it: account, roles, ConfigMap, workload, Lease."""
 FOLDER = f"/etc/{NAME}"
 FILE = f"{FOLDER}/config.json"
+PORT = 8080
+"""Where a Deployment answers: /metrics, /healthz and /readyz."""
 FORMAT = 1
 """Raised when a field changes its meaning, so that an older image refuses what it would misread."""
 

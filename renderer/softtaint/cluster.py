@@ -1,0 +1,262 @@
+"""The Kubernetes API, as much of it as the job needs: raw answers, decoded into few fields and dropped.
+
+The only module that knows the `kubernetes` library, and of that only how to find and to trust the server: its generated
+classes take more memory for one page of nodes than the job does for all of them.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from kubernetes.client.configuration import Configuration
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.config import ConfigException, load_incluster_config
+from kubernetes.config import load_kube_config as _load_file
+from msgspec import Struct
+from urllib3 import Timeout
+from urllib3.exceptions import HTTPError
+
+from renderer.softtaint.config import NAME
+from renderer.softtaint.nodes import Node
+from renderer.softtaint.stop import Stop
+from renderer.softtaint.taints import Taint
+
+JSON, JSON_PATCH, MERGE_PATCH = "application/json", "application/json-patch+json", "application/merge-patch+json"
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
+"""What a write answers with: the whole of a node is 20 kB that nobody reads."""
+PAGE: Final = 500
+_ATTEMPTS: Final = 5
+_LISTS: Final = 3
+_LONGEST: Final = 30.0
+_TIMEOUT = Timeout(connect=10.0, read=60.0)
+OK, UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, UNPROCESSABLE, BUSY, BROKEN = 200, 401, 404, 409, 410, 422, 429, 500
+
+
+class ConfigurationError(Exception):
+    """It is not said which cluster this is, or not so that it can be understood."""
+
+
+class Unreachable(Exception):
+    """No answer, or none but that the server cannot answer, after all attempts."""
+
+
+class Stopped(Exception):
+    """The job is to end, and nothing more was asked."""
+
+
+class Refused(Exception):
+    """The server said no; `status` is the code of its answer."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+        self.message = message
+
+
+class _Status(Struct):
+    message: str = ""
+
+
+class _Condition(Struct):
+    type: str
+    status: str
+
+
+class _Metadata(Struct, rename="camel"):
+    name: str
+    uid: str
+    labels: dict[str, str] = {}
+    deletion_timestamp: str | None = None
+
+
+class _Spec(Struct):
+    taints: list[Taint] | None = None
+    unschedulable: bool = False
+
+
+class _NodeStatus(Struct):
+    conditions: list[_Condition] = []
+
+
+class _Node(Struct):
+    metadata: _Metadata
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+
+class _ListMetadata(Struct):
+    next: str = msgspec.field(name="continue", default="")
+
+
+class _Page(Struct):
+    metadata: _ListMetadata
+    items: list[_Node]
+
+
+class Cluster:
+    """A connection that any number of threads share; `stop` ends all waiting, and then every call raises `Stopped`."""
+
+    def __init__(self, kubeconfig: Path | None, threads: int, stop: Stop) -> None:
+        """Raises `ConfigurationError`."""
+        self._kubeconfig = kubeconfig
+        self._stop = stop
+        self._lock = threading.Lock()
+        self.requests: Counter[str] = Counter()
+        """How many answers there were, by verb and status; 0 stands for none."""
+        found = _configuration(kubeconfig)
+        found.connection_pool_maxsize = threads
+        self._host = str(found.host).rstrip("/")
+        self._token = _token(found)
+        self._pool = RESTClientObject(found).pool_manager
+
+    def nodes(self, selector: Mapping[str, str]) -> list[Node]:
+        """All nodes; those that match the selector are in scope.
+
+        One LIST in pages, without a resourceVersion: the first page is the most recent state (read by quorum, not from
+        a cache), and the others are of the same moment.  Where that moment is forgotten before the last page (410), the
+        list begins anew.
+        """
+        for _ in range(_LISTS - 1):
+            try:
+                return self._nodes(selector)
+            except Refused as refused:
+                if refused.status != GONE:
+                    raise
+        return self._nodes(selector)
+
+    def _nodes(self, selector: Mapping[str, str]) -> list[Node]:
+        found: list[Node] = []
+        query = {"limit": str(PAGE)}
+        while True:
+            page = msgspec.json.decode(self.send("GET", f"/api/v1/nodes?{urlencode(query)}"), type=_Page)
+            found += [_node(item, selector) for item in page.items]
+            if not page.metadata.next:
+                return found
+            query["continue"] = page.metadata.next
+
+    def node(self, name: str, selector: Mapping[str, str]) -> Node | None:
+        """A node as it is now, None where it is gone."""
+        try:
+            return _node(msgspec.json.decode(self.send("GET", _path(name)), type=_Node), selector)
+        except Refused as refused:
+            if refused.status == NOT_FOUND:
+                return None
+            raise
+
+    def patch_node(self, name: str, operations: list[dict[str, Any]]) -> None:
+        """One JSON patch.  Raises `Refused`: 422 where a test of it fails, 404 where the node is gone."""
+        self.send("PATCH", f"{_path(name)}?fieldManager={NAME}", operations, JSON_PATCH, _METADATA)
+
+    def last(self, verb: str, path: str, body: Any) -> None:
+        """Sends what is to be said at the very end: once, even if the job is to stop.  Whatever comes of it."""
+        self._ask(verb, path, msgspec.json.encode(body), {"Content-Type": JSON, "Accept": JSON})
+
+    def send(self, verb: str, path: str, body: Any = None, content: str = JSON, accept: str = JSON) -> bytes:
+        """The body of the answer.  Raises `Refused`, `Unreachable` or `Stopped`.
+
+        A token that is refused is read anew, once.  Where the server is busy (429, honouring Retry-After) or broken
+        (5xx), or the connection is cut, the request is sent again: each can be, as writes name the state they are for.
+        """
+        text = None if body is None else msgspec.json.encode(body)
+        reason = ""
+        renewed = False
+        attempt = 0
+        while attempt < _ATTEMPTS:
+            if self._stop.is_set():
+                raise Stopped
+            status, data, after = self._ask(verb, path, text, {"Content-Type": content, "Accept": accept})
+            if status == UNAUTHORIZED and not renewed:
+                renewed = True
+                self._token = self._renew()
+                continue
+            if status and status < BROKEN and status != BUSY:
+                if OK <= status < 300:
+                    return data
+                raise Refused(status, _message(data))
+            attempt += 1
+            reason = f"status {status}: {_message(data)}" if status else data.decode()
+            if attempt < _ATTEMPTS:
+                self._wait(attempt, after)
+        raise Unreachable(f"{verb} {path.partition('?')[0]}: {reason}")
+
+    def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes, str]:
+        """Status, body and Retry-After; status 0 and the error where there was no answer."""
+        headers["User-Agent"] = NAME
+        if self._token:
+            headers["Authorization"] = self._token
+        try:
+            answer = self._pool.request(
+                verb, f"{self._host}{path}", body=body, headers=headers, timeout=_TIMEOUT, retries=False, redirect=False
+            )
+            found = answer.status, answer.data, answer.headers.get("Retry-After", "")
+        except (HTTPError, OSError) as error:
+            found = 0, str(error).encode(), ""
+        with self._lock:
+            self.requests[f"{verb} {found[0]}"] += 1
+        return found
+
+    def _renew(self) -> str:
+        """The token as it is now in its file; where that cannot be read, the one that we have."""
+        try:
+            return _token(_configuration(self._kubeconfig))
+        except ConfigurationError:
+            return self._token
+
+    def _wait(self, attempt: int, after: str) -> None:
+        """At least as long as the server asks; never in step with others."""
+        asked = float(after) if after.isdecimal() else 0.0
+        seconds = min(max(asked, 0.2 * 2**attempt), _LONGEST)
+        self._stop.wait(seconds * random.uniform(1, 1.25))  # noqa: S311  (no secret)
+
+    def close(self) -> None:
+        self._pool.clear()
+
+
+def _configuration(kubeconfig: Path | None) -> Configuration:
+    found = Configuration()
+    try:
+        if kubeconfig is None:
+            load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
+        else:
+            _load_file(config_file=str(kubeconfig), client_configuration=found, persist_config=False)  # type: ignore[no-untyped-call]
+    except ConfigException as error:
+        where = "not in a cluster" if kubeconfig is None else str(kubeconfig)
+        raise ConfigurationError(f"{where}: {error}") from error
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"{kubeconfig or 'the service account'}: {error}") from error
+    return found
+
+
+def _token(found: Configuration) -> str:
+    return str(found.api_key.get("BearerToken", "")).strip()
+
+
+def _path(name: str) -> str:
+    return f"/api/v1/nodes/{quote(name, safe='')}"
+
+
+def _message(data: bytes) -> str:
+    try:
+        return msgspec.json.decode(data, type=_Status).message
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return " ".join(data[:300].decode(errors="replace").split())
+
+
+def _node(item: _Node, selector: Mapping[str, str]) -> Node:
+    labels = item.metadata.labels
+    return Node(
+        name=item.metadata.name,
+        uid=item.metadata.uid,
+        taints=item.spec.taints,
+        in_scope=all(labels.get(key) == value for key, value in selector.items()),
+        ready=any(one.type == "Ready" and one.status == "True" for one in item.status.conditions),
+        cordoned=item.spec.unschedulable,
+        deleted=item.metadata.deletion_timestamp is not None,
+    )

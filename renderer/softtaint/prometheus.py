@@ -1,0 +1,73 @@
+"""One instant query to Prometheus, bounded in time and in size."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from renderer.softtaint import config
+
+_CONNECT = 10.0
+_READ = 30.0
+"""Seconds until the answer begins, or goes on."""
+_WHOLE = 60.0
+"""Seconds until it is there."""
+_LIMIT = 64 * 2**20
+"""Bytes: ten times what 10,000 nodes take."""
+_QUOTED = 300
+_AGENT = {"User-Agent": config.NAME}
+
+
+class PrometheusError(Exception):
+    """No usable answer; the message says why, with what the server said about it."""
+
+
+def query(server: config.Prometheus, expression: str) -> bytes:
+    """The body of the answer.  Certificates and token are read anew.  Raises `PrometheusError`."""
+    headers = dict(_AGENT)
+    try:
+        if server.token_file is not None:
+            headers["Authorization"] = f"Bearer {Path(server.token_file).read_text().strip()}"
+        with _pool(server) as pool:
+            return _get(pool, f"{server.url.rstrip('/')}/api/v1/query?{urlencode({'query': expression})}", headers)
+    except (HTTPError, OSError, UnicodeError, ValueError) as error:
+        raise PrometheusError(f"{server.url}: {error}") from error
+
+
+def _pool(server: config.Prometheus) -> urllib3.PoolManager:
+    context = ssl.create_default_context(cafile=server.ca_file)
+    # A service CA of OpenShift or of kube-rbac-proxy need not follow RFC 5280 to the letter.
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    timeout = urllib3.Timeout(connect=_CONNECT, read=_READ)
+    return urllib3.PoolManager(num_pools=1, timeout=timeout, retries=False, ssl_context=context)
+
+
+def _get(pool: urllib3.PoolManager, url: str, headers: dict[str, str]) -> bytes:
+    began = time.monotonic()
+    answer = pool.request("GET", url, headers=headers, redirect=False, preload_content=False)
+    try:
+        body = bytearray()
+        while chunk := answer.read1(2**16):
+            body += chunk
+            if len(body) > _LIMIT:
+                raise ValueError(f"the answer is longer than {_LIMIT} bytes")
+            if time.monotonic() - began > _WHOLE:
+                raise ValueError(f"the answer takes longer than {_WHOLE:.0f} s")
+    finally:
+        answer.close()
+    if answer.status != 200:
+        raise ValueError(_refusal(answer, bytes(body[:_QUOTED])))
+    return bytes(body)
+
+
+def _refusal(answer: urllib3.BaseHTTPResponse, body: bytes) -> str:
+    text = " ".join(body.decode(errors="replace").split())
+    target = answer.headers.get("Location")
+    if 300 <= answer.status < 400:
+        return f"status {answer.status}: redirects are not followed (to {target})"
+    return f"status {answer.status}: {text}"
