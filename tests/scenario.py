@@ -94,6 +94,11 @@ class Scenario:
         return [line.removeprefix("use: ").strip() for line in self.head.splitlines() if line.startswith("use: ")]
 
     @property
+    def needs(self) -> list[str]:
+        """Programs that the tests bring along."""
+        return [line.removeprefix("needs: ").strip() for line in self.head.splitlines() if line.startswith("needs: ")]
+
+    @property
     def some(self) -> bool:
         return "files: some" in self.head.splitlines()
 
@@ -165,19 +170,22 @@ def _with(result: Result, section: Section) -> Result:
 # Playing
 
 
-def play(scenario: Scenario, folder: Path, shared: Path, program: Sequence[str] = PROGRAM) -> Played:
-    """Run the scenario's commands in an empty folder; `shared` is where `use:` looks."""
+def play(
+    scenario: Scenario, folder: Path, shared: Path, program: Sequence[str] = PROGRAM, tools: Sequence[Path] = ()
+) -> Played:
+    """Run the scenario's commands in an empty folder; `shared` is where `use:` looks, `tools` come first on PATH."""
     root = folder / "root"
     root.mkdir()
     (folder / "home").mkdir()
     played = Played()
+    environment = _environment(folder / "home", tools)
     for name in scenario.uses:
         if not (shared / name).is_dir():
             raise ScenarioError(f"use: {name}: no such folder")
         _write(root, read_tree(shared / name), played.written)
     for step in scenario.steps:
         _write(root, step.files, played.written)
-        played.results.append(_run(step.run, root, played.written, program))
+        played.results.append(_run(step.run, root, played.written, program, environment))
     played.files = read_tree(root)
     return played
 
@@ -210,7 +218,9 @@ def _write(root: Path, files: Files, written: Files) -> None:
         written[name] = content
 
 
-def _run(section: Section, root: Path, written: Files, program: Sequence[str]) -> Result:
+def _run(
+    section: Section, root: Path, written: Files, program: Sequence[str], environment: Mapping[str, str]
+) -> Result:
     *helpers, command = [line for line in section.body.splitlines() if line.strip()] or [""]
     where = root
     for line in helpers:
@@ -227,7 +237,7 @@ def _run(section: Section, root: Path, written: Files, program: Sequence[str]) -
     ended = subprocess.run(
         [*program, *words[at + 1 :]],
         cwd=where,
-        env=_environment(root.parent / "home") | settings,
+        env={**environment, **settings},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=SECONDS,
@@ -264,14 +274,14 @@ def _prune(root: Path, path: str) -> None:
         folder.rmdir()
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _environment(home: Path, tools: Sequence[Path]) -> dict[str, str]:
     """The same on every machine: no colours, no settings of the person who runs the tests."""
     return {
         "COLUMNS": "120",
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "NO_COLOR": "1",
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.defpath]),
+        "PATH": os.pathsep.join([*map(str, tools), str(Path(sys.executable).parent), os.defpath]),
         "TERM": "dumb",
     }
 

@@ -10,9 +10,10 @@ CASES = Path(__file__).with_name("cases")
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.txt")), ids=lambda path: path.stem)
-def test_case(path: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_case(path: Path, tmp_path: Path, pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> None:
     case = scenario.parse(path.read_bytes().decode())
-    played = scenario.play(case, tmp_path, CASES / "_shared")
+    tools = [request.getfixturevalue(name).parent for name in case.needs]
+    played = scenario.play(case, tmp_path, CASES / "_shared", tools=tools)
     if pytestconfig.getoption("update"):
         text = scenario.update(case, played)
         path.write_bytes(text.encode())

@@ -18,6 +18,7 @@ from renderer.commands.errors import CannotRun
 from renderer.findings import SEVERITIES
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_objects import FOLDER
+from renderer.kinds.rule_spec import Rule
 from renderer.model import Finding, Origin, Position, Tree, TreeError
 from renderer.pipeline import Rendered
 from renderer.promtool import Ended
@@ -57,7 +58,7 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
     if not outcome.failed:
         found = promtool.find(program)
         if found is None:
-            raise CannotRun(_MISSING)
+            raise CannotRun(_MISSING if program is None else f"--promtool {program}: there is no such program.")
         wanted = {name: one for name, one in outcome.rendered.items() if not clusters or name in clusters}
         jobs = list(_jobs(wanted))
         tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
@@ -127,7 +128,7 @@ def _finding(job: _Job, ended: Ended) -> Finding:
     """At the rule that promtool names, else at the policy's line that names the tests."""
     words = {word for line in ended.lines for word in _NAME.findall(line)}
     places = [
-        (rule.name, place.below("expr").position)
+        (rule.name, _start(rule, place))
         for policy, origin in job.policies
         for _, rule, place in policy.rules(origin)
         if rule.name in words
@@ -140,6 +141,11 @@ def _finding(job: _Job, ended: Ended) -> Finding:
     return Finding(code, SEVERITIES[code], places[0][1] if places else where, what, said, job.clusters)
 
 
+def _start(rule: Rule, place: Origin) -> Position:
+    """The first line of the expression, also of one in a block scalar."""
+    return documents.within(place.below("expr"), 0, len(rule.expr.partition("\n")[0])).position
+
+
 def _excerpt(lines: Sequence[str]) -> Iterator[str]:
     told = [line for line in lines if not line.startswith(("Processing", "Checking"))]
     yield from (f"   {line[:300]}" for line in told[:_SHOWN])
@@ -148,7 +154,7 @@ def _excerpt(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _summary(jobs: Sequence[_Job], failures: int) -> str:
-    tests = sum(bool(job.test) for job in jobs)
+    tests = len({job.test for job in jobs if job.test})
     if not jobs:
         return "No policy brings rules."
     words = f"{tests} file{'s' if tests != 1 else ''} of unit tests"
