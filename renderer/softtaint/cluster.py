@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -27,6 +27,8 @@ from renderer.softtaint.config import NAME
 from renderer.softtaint.nodes import Node
 from renderer.softtaint.stop import Stop
 from renderer.softtaint.taints import Taint
+
+T = TypeVar("T")
 
 JSON, JSON_PATCH, MERGE_PATCH = "application/json", "application/json-patch+json", "application/merge-patch+json"
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
@@ -135,7 +137,7 @@ class Cluster:
         found: list[Node] = []
         query = {"limit": str(PAGE)}
         while True:
-            page = msgspec.json.decode(self.send("GET", f"/api/v1/nodes?{urlencode(query)}"), type=_Page)
+            page = self.read("GET", f"/api/v1/nodes?{urlencode(query)}", _Page)
             found += [_node(item, selector) for item in page.items]
             if not page.metadata.next:
                 return found
@@ -144,7 +146,7 @@ class Cluster:
     def node(self, name: str, selector: Mapping[str, str]) -> Node | None:
         """A node as it is now, None where it is gone."""
         try:
-            return _node(msgspec.json.decode(self.send("GET", _path(name)), type=_Node), selector)
+            return _node(self.read("GET", _path(name), _Node), selector)
         except Refused as refused:
             if refused.status == NOT_FOUND:
                 return None
@@ -153,6 +155,14 @@ class Cluster:
     def patch_node(self, name: str, operations: list[dict[str, Any]]) -> None:
         """One JSON patch.  Raises `Refused`: 422 where a test of it fails, 404 where the node is gone."""
         self.send("PATCH", f"{_path(name)}?fieldManager={NAME}", operations, JSON_PATCH, _METADATA)
+
+    def read(self, verb: str, path: str, kind: type[T], body: Any = None) -> T:
+        """The answer of `send`, decoded.  Raises `Unreachable` too where something else answers."""
+        data = self.send(verb, path, body)
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Unreachable(f"{verb} {path.partition('?')[0]}: not an answer of Kubernetes: {error}") from error
 
     def last(self, verb: str, path: str, body: Any) -> None:
         """Sends what is to be said at the very end: once, even if the job is to stop.  Whatever comes of it."""
@@ -245,7 +255,7 @@ def _path(name: str) -> str:
 def _message(data: bytes) -> str:
     try:
         return msgspec.json.decode(data, type=_Status).message
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return " ".join(data[:300].decode(errors="replace").split())
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from renderer.softtaint.cluster import CONFLICT, MERGE_PATCH, Cluster, Refused, Stopped, Unreachable
@@ -47,7 +46,7 @@ def _record(cluster: Cluster, one: Written, instance: str) -> None:
         if refused.status != CONFLICT:
             raise
         path = f"{_BASE}/{body['metadata']['name']}"
-        count = msgspec.json.decode(cluster.send("GET", path), type=_Event).count + 1
+        count = cluster.read("GET", path, _Event).count + 1
         change = {"count": count, "lastTimestamp": body["lastTimestamp"], "message": body["message"]}
         cluster.send("PATCH", path, change, MERGE_PATCH)
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-import msgspec
-
 from renderer.softtaint import config, log
 from renderer.softtaint.cluster import CONFLICT, NOT_FOUND, Cluster, Refused, Stopped, Unreachable
 from renderer.softtaint.stop import Stop
@@ -139,7 +137,7 @@ class Lease:
         return self._body | {"metadata": metadata | {"annotations": annotations}}
 
     def _decoded(self, verb: str, path: str, body: Any = None) -> dict[str, Any]:
-        return msgspec.json.decode(self._cluster.send(verb, path, body), type=dict[str, Any])
+        return self._cluster.read(verb, path, dict[str, Any], body)
 
 
 class Keeper:

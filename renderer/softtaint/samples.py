@@ -86,7 +86,7 @@ def read(answer: bytes, stale_after: int) -> Samples:
         if data.result_type != "vector":
             raise AnswerError(f"the query gives a {data.result_type}, not a vector")
         series = msgspec.json.decode(data.result, type=list[_Series])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise AnswerError(f"not an answer of Prometheus: {error}") from error
     parts: dict[str, dict[str, list[_Series]]] = {_VALUE: {}, _TIMESTAMP: {}}
     for one in series:
