@@ -21,10 +21,24 @@ manifests = {
     "odd/kubevirt.yaml": "apiVersion: kubevirt.io/v1\nkind: KubeVirt\nspec: {configuration: {migrations: text}}\n",
     "odd/config.yaml": "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {labels: 3}\n",
     "odd/kube.yaml": "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: {a: b}\n",
+    "odd/taints.yaml": "kind: [1]\nspec: {taints: [1, {key: [2]}, {key: null}], args: [[], --ignore-taint]}\n",
+    "odd/karpenter.yaml": "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: {ignore-taint: {a: b}, taints: {}}\n",
     "odd/text.yaml": "a text\n",
     "odd/broken.yaml": "{",
 }
 
+taints = st.fixed_dictionaries(
+    {"mode": st.sampled_from(["Enforce", "DryRun", "RemoveOnly"]), "image": st.sampled_from(["a", "a:1", "A b"])},
+    optional={
+        "hysteresisPoints": st.integers(0, 100),
+        "maxTaintedPercent": st.integers(0, 100),
+        "missingSample": st.sampled_from(["Keep", "Remove"]),
+        "staleAfter": durations,
+        "every": durations,
+        "runAs": st.sampled_from(["CronJob", "Deployment"]),
+        "admission": st.sampled_from(["policy", "none"]),
+    },
+)
 specs = st.fixed_dictionaries(
     {"mode": st.sampled_from(["Automatic", "Predictive"])},
     optional={
@@ -45,6 +59,7 @@ specs = st.fixed_dictionaries(
         "pressureStall": st.fixed_dictionaries({"enable": st.booleans()}),
         "manifests": st.lists(st.sampled_from(["odd/*", "odd/**", "../x", "nothing", "odd/broken.yaml"])),
         "onRemoval": st.sampled_from(["Delete", "Keep"]),
+        "softTaint": taints,
     },
 )
 deliveries = st.sampled_from(
@@ -57,7 +72,10 @@ openshift = st.fixed_dictionaries(
         "topology": st.sampled_from(["standard", "compact", "single-node", "hosted"]),
         "versions": st.fixed_dictionaries(
             {"hyperconverged": st.sampled_from(["1.8", "1.13", "1.15", "1.19"])},
-            optional={"deschedulerOperator": st.sampled_from([*VERSIONS.values(), "6.0.0"])},
+            optional={
+                "deschedulerOperator": st.sampled_from([*VERSIONS.values(), "6.0.0"]),
+                "kubernetes": st.sampled_from(["1.29", "1.30", "2.0"]),
+            },
         ),
     },
     optional={"crds": st.sampled_from(["odd", "nothing", "odd/text.yaml"])},

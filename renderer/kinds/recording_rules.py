@@ -58,7 +58,7 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
         yield from rule_objects.manifests(groups=self.spec.catalog, site=site, policy=policy)
         for group, rule, place in self.rules(origin):
             yield from rule_findings.judge(rule, group.interval, place, site)
-        yield from _check_namespace(site)
+        yield from rule_objects.check_namespace(site)
         if self.spec.groups:
             groups = [self._group(group) for group in self.spec.groups]
             name = f"kubevirt-policy-rules-{self.metadata.name}"
@@ -98,15 +98,3 @@ def _check_test(path: str, at: Origin, tree: Tree) -> Iterator[Problem]:
     except TreeError as error:
         help = "Correct the path, from the repository root, or commit the file."
         yield Problem("rules/test-missing", at, f"{path} cannot be read: {error}", help)
-
-
-def _check_namespace(site: Site) -> Iterator[Problem]:
-    """OpenShift's own Prometheus looks into namespaces with a label that platform namespaces have."""
-    namespace = site.monitoring.rule_namespace
-    if site.platform == "openshift" and site.monitoring.rules == "object" and not namespace.startswith("openshift-"):
-        message = (
-            f"{namespace} is no namespace of the platform: unless it is labelled openshift.io/cluster-monitoring=true, "
-            "the Prometheus for user workloads takes these rules, and it has no series of nodes"
-        )
-        place = site.origin.below("spec", "monitoring", "ruleNamespace")
-        yield Problem("rules/namespace", place, message, "Label the namespace, or leave ruleNamespace out.")

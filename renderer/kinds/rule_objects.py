@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderer import catalog, emit
 from renderer.kinds.base import Site
 from renderer.kinds.delivery import engine_annotations
-from renderer.model import Body, Manifest
+from renderer.model import Body, Manifest, Problem
 
 FOLDER = "recording-rules"
 API_VERSION = "monitoring.coreos.com/v1"
@@ -45,6 +45,18 @@ def manifest(name: str, groups: Sequence[Body], *, site: Site, policy: str) -> M
         return Manifest(FOLDER, name, body | {"spec": {"groups": list(groups)}}, policy)
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {f"{name}.yaml": text}}
     return Manifest(FOLDER, name, body, policy)
+
+
+def check_namespace(site: Site) -> Iterator[Problem]:
+    """OpenShift's own Prometheus looks into namespaces with a label that platform namespaces have."""
+    namespace = site.monitoring.rule_namespace
+    if site.platform == "openshift" and site.monitoring.rules == "object" and not namespace.startswith("openshift-"):
+        message = (
+            f"{namespace} is no namespace of the platform: unless it is labelled openshift.io/cluster-monitoring=true, "
+            "the Prometheus for user workloads takes these rules, and it has no series of nodes"
+        )
+        place = site.origin.below("spec", "monitoring", "ruleNamespace")
+        yield Problem("rules/namespace", place, message, "Label the namespace, or leave ruleNamespace out.")
 
 
 def _group(group: catalog.Group) -> Body:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from renderer.kinds import (
     rule_objects,
     soft_taint_findings,
+    soft_taint_handover,
     soft_taint_objects,
     soft_taint_schedule,
     soft_taint_workload,
@@ -39,9 +40,9 @@ def requests(
     """
     place = at.below("softTaint")
     yield from soft_taint_findings.always(spec, taint, at, site)
-    refused = list(soft_taint_findings.two_tainters(spec, taint, place, known))
+    refused = list(soft_taint_handover.two_tainters(spec, taint, place, known))
     yield from refused
-    if refused or soft_taint_findings.operator_taints(taint, known):
+    if refused or soft_taint_handover.operator_taints(taint, known):
         return
     yield from soft_taint_findings.of_the_job(taint, place, site)
     yield from _job(spec, taint, at, site, policy)
@@ -50,15 +51,16 @@ def requests(
 def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: str) -> Iterator[Request]:
     url = site.monitoring.url
     if url is None:
-        if spec.metric is None or taint.mode == "RemoveOnly":
+        if spec.metric is None:  # else the descheduler's own check says so
             yield soft_taint_findings.no_prometheus(site)
         return
     schedule = soft_taint_schedule.schedule(taint.every_seconds)
     if taint.run_as == "CronJob" and schedule is None:
         yield soft_taint_findings.no_schedule(taint, at.below("softTaint", "every"))
         return
-    if spec.metric is None and taint.mode != "RemoveOnly":
+    if spec.balances_load and spec.metric is None and taint.mode != "RemoveOnly":
         yield soft_taint_findings.other_measure(spec, at.below("softTaint"))
+        yield from rule_objects.check_namespace(site)
         yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
     workload = _workload(taint, site, schedule or "")
     job = Job(

@@ -1,23 +1,21 @@
-"""What is wrong with `softTaint` on a cluster: tainters beside ours, what a release lacks, figures that do nothing."""
+"""What is wrong with `softTaint` on a cluster by itself: figures, image, account, what the job cannot reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from renderer.kinds import soft_taint_schedule, soft_taint_surroundings
 from renderer.kinds.base import Site
 from renderer.kinds.fields import listed
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.kinds.soft_taint_admission import SINCE
-from renderer.kinds.soft_taint_spec import BESIDE_THE_MODE, SoftTaint
+from renderer.kinds.soft_taint_spec import SoftTaint
 from renderer.kinds.upstream_policy import RECORDS
 from renderer.model import Origin, Problem
 from renderer.releases import descheduler
-from renderer.releases.descheduler_operator import Schema, Tainter
 from renderer.softtaint.config import NAME
 
 _BUSY_NODES, _BUSY_SECONDS = 200, 300
-_WHEREVER = "the operator deploys its own tainter wherever such a taint is left"
 
 
 def always(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
@@ -34,72 +32,14 @@ def always(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site) -> Ite
     yield from soft_taint_surroundings.judge(spec, site, at)
 
 
-def operator_taints(taint: SoftTaint, known: Sequence[Schema]) -> bool:
-    """Whether the operator's tainter does the work, by its switch, which later releases do not need and ignore."""
-    return taint.mode == "Enforce" and bool(known) and known[0].tainter is Tainter.SWITCH
-
-
-def two_tainters(spec: RebalanceSpec, taint: SoftTaint, at: Origin, known: Sequence[Schema]) -> Iterator[Problem]:
-    """Releases with a tainter of their own, now or after the upgrade."""
-    if not known or known[-1].tainter is Tainter.NONE:
-        return
-    now, last = known[0], known[-1]
-    place = at.below("mode")
-    if now.tainter is Tainter.NONE:
-        yield from _before_hand_over(taint, last, place)
-    elif taint.mode == "RemoveOnly":
-        if spec.mode == "Automatic":
-            message = f"{now.title} removes these taints itself in mode Automatic: {_WHEREVER}"
-            help = "Remove softTaint. RemoveOnly is for mode Predictive, in which the operator leaves them as they are."
-            yield Problem("soft-taint/two-tainters", place, message, help)
-    elif operator_taints(taint, known):
-        yield from _switch(spec, now, at)
-    elif now.tainter is Tainter.SWITCH:
-        message = f"{now.title} has a tainter of its own, which knows no dry run; ours beside it would be the second"
-        yield Problem("soft-taint/two-tainters", place, message, "Write mode: Enforce, or remove softTaint.")
-    else:
-        runs = "runs its own tainter with this profile" if spec.moves_machines else "has a tainter of its own"
-        message = f"{now.title} {runs}: {_WHEREVER}, and the two would undo each other's work"
-        help = "Remove softTaint: the operator's tainter comes with profile KubeVirtRelieveAndMigrate."
-        yield Problem("soft-taint/two-tainters", place, message, help)
-
-
-def _before_hand_over(taint: SoftTaint, coming: Schema, at: Origin) -> Iterator[Problem]:
-    if taint.mode != "RemoveOnly":
-        message = f"{coming.title}, which the cluster is upgraded to, has a tainter of its own: two would run"
-        help = "Write mode: RemoveOnly first, wait for a pass, and upgrade then."
-        yield Problem("soft-taint/two-tainters", at, message, help)
-
-
-def _switch(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
-    """What the switch needs, and what it cannot be told (release-4.18 target_config_reconciler.go:1257)."""
-    if not spec.moves_machines:
-        message = (
-            f"devEnableSoftTainter of {schema.title} needs profile KubeVirtRelieveAndMigrate: "
-            "without it the operator scales the descheduler to zero"
-        )
-        yield Problem("soft-taint/unsupported", at.below("mode"), message, "Add the profile, or remove softTaint.")
-    elif spec.metric is None:
-        message = (
-            f"devEnableSoftTainter of {schema.title} needs a utilization: without one its tainter fails at each pass"
-        )
-        yield Problem("soft-taint/unsupported", at.below("mode"), message, "Add utilization:.")
-    for name in (name for name in BESIDE_THE_MODE if name in _given(at)):
-        message = f"{name} has no effect: the tainter of {schema.title} is switched on here, and has no such setting"
-        yield Problem("soft-taint/inert", at.below(name), message, "Remove it for these clusters.")
-
-
-def _given(at: Origin) -> list[str]:
-    """The keys of the block as they stand in the policy."""
-    return list(at.document.data["spec"]["softTaint"])
-
-
 def of_the_job(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
     """What is only about our own job."""
     yield from _admission(taint, at, site)
     yield from _image(taint, at.below("image"))
-    yield from _times(taint, at, site)
-    yield from _cap(taint, at.below("maxTaintedPercent"), site)
+    yield from _frequency(taint, at.below("every"), site)
+    if taint.mode != "RemoveOnly":
+        yield from _stale(taint, at.below("staleAfter"))
+        yield from _cap(taint, at.below("maxTaintedPercent"), site)
     yield from _mounted(site)
 
 
@@ -138,20 +78,23 @@ def no_schedule(taint: SoftTaint, at: Origin) -> Problem:
     return Problem("soft-taint/schedule", at, message, help)
 
 
-def _times(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
+def _frequency(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
     nodes = site.facts.nodes if site.facts else 0
     if taint.run_as == "CronJob" and nodes > _BUSY_NODES and taint.every_seconds < _BUSY_SECONDS:
         message = (
             f"a new pod every {taint.every} lists {nodes} nodes each time, and its start takes longer than its work"
         )
-        yield Problem("soft-taint/frequent-jobs", at.below("every"), message, "Use runAs: Deployment, or every: 5m.")
+        yield Problem("soft-taint/frequent-jobs", at, message, "Use runAs: Deployment, or every: 5m.")
+
+
+def _stale(taint: SoftTaint, at: Origin) -> Iterator[Problem]:
     if taint.stale_seconds < 2 * taint.every_seconds:
         message = (
             f"staleAfter {taint.stale_after} is less than two passes of {taint.every}: "
             "one that fails takes all taints away"
         )
         help = "Give it the time of several passes, as in 10m with every: 2m."
-        yield Problem("soft-taint/stale-after", at.below("staleAfter"), message, help)
+        yield Problem("soft-taint/stale-after", at, message, help)
 
 
 def _cap(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:

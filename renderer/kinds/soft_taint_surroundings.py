@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from renderer.kinds import rebalance_surroundings
@@ -70,7 +71,7 @@ def _flagged(node: Any) -> Iterator[tuple[str, str]]:
                 yield from _concerned(name, value)
             yield from _flagged(value)
     elif isinstance(node, list):
-        for item, after in zip(node, [*node[1:], None], strict=True):
+        for item, after in zip_longest(node, node[1:]):
             name, equals, value = str(item).removeprefix("--").partition("=")
             if str(item).startswith("--") and name in _FLAGS:
                 yield from _concerned(name, value if equals else after)
