@@ -180,3 +180,32 @@ def test_a_server_that_never_answers_is_given_up() -> None:
 
 def test_ports_are_free() -> None:
     assert 1024 < free_port() < 65536
+
+
+SERVER_TEST = "tests/test_real_overlays.py::test_a_field_of_another_release_is_refused"
+SAID = "etcd cannot be built: there is no `go` on PATH (https://go.dev/dl); nothing is proven with the real etcd"
+
+
+def without_go(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """A test that needs a server, on a machine that has no `go` and never built anything."""
+    given = ("CI", "KUBEBUILDER_ASSETS", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER")
+    kept = {name: value for name, value in os.environ.items() if name not in given}
+    (folder / "empty").mkdir()
+    environment = {**kept, "PATH": str(folder / "empty"), "XDG_CACHE_HOME": str(folder / "cache"), **more}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={folder / 'base'}", SERVER_TEST]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_without_go_a_laptop_skips_loudly(tmp_path: Path) -> None:
+    ended = without_go(tmp_path)
+    assert ended.returncode == 0, ended.stdout
+    assert "1 skipped" in ended.stdout
+    assert f"SKIPPED [1] {SERVER_TEST.partition('::')[0]}" in ended.stdout
+    assert SAID in ended.stdout
+
+
+def test_without_go_ci_fails(tmp_path: Path) -> None:
+    ended = without_go(tmp_path, CI="1")
+    assert ended.returncode == 1, ended.stdout
+    assert "1 error" in ended.stdout
+    assert SAID in ended.stdout
