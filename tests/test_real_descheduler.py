@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
+import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from typing import Any
 import pytest
 import yaml
 
+from renderer import catalog, promql
+from renderer.catalog.rebalancing import EVICTIONS
 from renderer.kinds.upstream_policy import RECORDS
 from renderer.pipeline import Outcome
 from renderer.releases.descheduler_operator import DEVIATION, STATIC
@@ -27,7 +31,7 @@ from tests import repository
 from tests.testbed.access import Access
 from tests.testbed.fixtures import SERVERS
 from tests.testbed.monitoring import Monitoring
-from tests.testbed.processes import Process, until
+from tests.testbed.processes import Process, free_port, until
 
 pytestmark = SERVERS
 
@@ -140,23 +144,30 @@ class Bed:
 
     def cycle(self, outcome: Outcome) -> str:
         """What it logs in a cycle, once it has read everything."""
+        with self.running(outcome, secure_port=0) as log:
+            found = settled(log.read_text())
+        assert found is not None
+        return found
+
+    @contextmanager
+    def running(self, outcome: Outcome, secure_port: int) -> Iterator[Path]:
+        """Its log, from the first settled cycle on.  At port 0 it serves nothing."""
         self.runs += 1
         policy, log = self.folder / f"policy-{self.runs}.yaml", self.folder / f"descheduler-{self.runs}.log"
         policy.write_text(repository.loaded(outcome, "descheduler/configmap.yaml")["data"]["policy.yaml"])
         deployment = repository.loaded(outcome, "descheduler/deployment.yaml")
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         # The last of several values counts.
-        here = [f"--policy-config-file={policy}", f"--kubeconfig={self.account.kubeconfig}", "--secure-port=0"]
+        serves = [f"--secure-port={secure_port}", "--bind-address=127.0.0.1"]
+        here = [f"--policy-config-file={policy}", f"--kubeconfig={self.account.kubeconfig}", *serves]
         authority = {"POD_CA_FILE": str(self.account.authority)}
         command = [self.program, *container["args"], *here, "--descheduling-interval=300ms", "--v=4"]
         process = Process(command, self.folder, log, environment={**os.environ, **authority})
         try:
             until(lambda: settled(log.read_text()) is not None, "a cycle of the descheduler", process=process)
+            yield log
         finally:
             process.stop()
-        found = settled(log.read_text())
-        assert found is not None
-        return found
 
 
 def settled(log: str) -> str | None:
@@ -347,6 +358,27 @@ def test_the_default_policy_reads_what_the_catalogue_records(bed: Bed) -> None:
         cycle = bed.cycle(rendered(bed.monitoring))
     assert classes(cycle) == classify(DEFAULT.nodes, DEFAULT.points), cycle
     assert evictions(cycle) == {"default-2": PER_NODE}, cycle
+
+
+def served(port: int) -> str:
+    """Its metrics; it makes its certificate by itself."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", context=context, timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_the_catalogue_knows_the_names_of_its_metrics(bed: Bed) -> None:
+    """Both names are there, and simulated evictions count as made: only KubeVirt tells whether anything moved."""
+    group = catalog.groups(["rebalancing"], catalog.Source())["rebalancing"]
+    [evictions] = [rule.expr for rule in group.rules if rule.record == EVICTIONS]
+    port = free_port()
+    with cluster(bed.admin, DEFAULT), bed.running(rendered(bed.monitoring), secure_port=port):
+        text = served(port)
+    for name in promql.parse(evictions).metrics:
+        [made] = re.findall(rf'^{name}{{.*node="default-2".*result="success".*}} (\d+)$', text, re.MULTILINE)
+        assert int(made) >= PER_NODE
 
 
 def test_the_account_may_do_no_more_than_it_needs(bed: Bed) -> None:
