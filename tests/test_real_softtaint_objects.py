@@ -157,14 +157,20 @@ def test_policy_lets_the_taints_pass_and_nothing_else(apiserver: Access) -> None
         assert TAINT not in taints
 
 
+def untaint(access: Access, *keys: str) -> None:
+    removals = [f"{key}:{EFFECT}-" for key in keys]
+    kubectl([f"--kubeconfig={access.kubeconfig}", "taint", "nodes", "--all", *removals])
+
+
 def test_taints_are_removed_by_hand_whichever_a_node_has(apiserver: Access) -> None:
     """What the finding soft-taint/left-behind says: one command for each, or a node with one of the two keeps it."""
     with node(apiserver, "both") as both, node(apiserver, "one") as one, node(apiserver, "none"):
         for path, keys in ((both, TAINTS), (one, (OVERUTILIZED,))):
             added = [{**APPENDED, "value": {**TAINT, "key": key}} for key in keys]
             patched(apiserver, path, *added)
+        untaint(apiserver, *TAINTS)
+        assert TAINT in apiserver.get(one)["spec"]["taints"]
         for key in TAINTS:
-            words = ["taint", "nodes", "--all", f"{key}:{EFFECT}-"]
-            kubectl([f"--kubeconfig={apiserver.kubeconfig}", *words])
+            untaint(apiserver, key)
         left = [taint["key"] for path in (both, one) for taint in apiserver.get(path)["spec"]["taints"]]
         assert left == ["node.kubernetes.io/not-ready"] * 2

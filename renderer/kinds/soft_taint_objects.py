@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from renderer.kinds import soft_taint_admission, soft_taint_workload
 from renderer.kinds.soft_taint_spec import CONFIG_FILE
-from renderer.kinds.soft_taint_workload import PORT, Workload
+from renderer.kinds.soft_taint_workload import Workload
 from renderer.model import Body
-from renderer.softtaint.config import NAME
+from renderer.softtaint.config import NAME, PORT
 
 _RBAC = "rbac.authorization.k8s.io"
 _CA = f"{NAME}-ca"

@@ -9,11 +9,9 @@ from typing import Any
 
 from renderer.model import Body
 from renderer.releases.descheduler import TOKEN_KEY
-from renderer.softtaint.config import FILE, FOLDER, NAME, RunAs
+from renderer.softtaint.config import FILE, FOLDER, NAME, PORT, RunAs
 
 LABELS = {"app.kubernetes.io/name": NAME}
-PORT = 8080
-"""Metrics and health of the Deployment."""
 PORT_NAME = "metrics"
 DIGEST = "kubevirt-policy.dev/config-digest"
 """The configuration is read once, at the start: a changed digest starts the Deployment's pods anew."""
