@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -75,16 +75,26 @@ def _changed(files: list[FileChange]) -> int:
     return sum(change.change != "foreign" for change in files)
 
 
-def _left_behind(changes: Iterable[Change]) -> Iterator[Finding]:
+_DESCHEDULERS = ("/descheduler/kubedescheduler.yaml", "/descheduler/deployment.yaml")
+_ITS_RULES = "recording-rules/kubevirt-policy-load-aware.yaml"
+
+
+def _left_behind(changes: Sequence[Change]) -> Iterator[Finding]:
     """Deschedulers whose file is gone, and that the delivery engine was told to keep."""
-    deschedulers = ("/descheduler/kubedescheduler.yaml", "/descheduler/deployment.yaml")
+    gone = {change.path for change in changes if change.state is State.ORPHANED}
     for change in changes:
         kept = any(words in (change.before or "") for words in ("Prune=false", "/prune: disabled"))
-        if change.state is State.ORPHANED and change.path.endswith(deschedulers) and kept:
-            code = "rebalance/left-behind"
-            message = "no policy renders this any more, and onRemoval: Keep left it in the cluster: it goes on evicting"
-            help = "Delete the object there, or restore the policy with mode: Predictive first."
-            yield Finding(code, SEVERITIES[code], Position(change.path), message, help)
+        if change.path in gone and change.path.endswith(_DESCHEDULERS) and kept:
+            overlay = change.path.rpartition("/descheduler/")[0]
+            yield _kept(change.path, blind=f"{overlay}/{_ITS_RULES}" in gone)
+
+
+def _kept(path: str, *, blind: bool) -> Finding:
+    code = "rebalance/left-behind"
+    effect = "it finds no load without its recording rules, which go as well" if blind else "it goes on evicting"
+    message = f"no policy renders this any more, and onRemoval: Keep left it in the cluster: {effect}"
+    help = "Delete the object there, or restore the policy with mode: Predictive first."
+    return Finding(code, SEVERITIES[code], Position(path), message, help)
 
 
 def _summary(clusters: int, files: list[FileChange]) -> str:

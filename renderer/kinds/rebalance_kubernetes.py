@@ -31,7 +31,8 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
         yield from _no_version(site)
         return
     yield from _judge(spec, releases, site, at)
-    yield from _kept(spec, at.below("onRemoval"))
+    if spec.on_removal == "Keep":
+        yield _kept(spec, at.below("onRemoval"))
     source = Source(site.monitoring.url, site.monitoring.token_secret) if spec.metric and site.monitoring.url else None
     yield from _objects(spec, descheduler.common(releases), source, site, policy)
     if spec.soft_taint is not None:
@@ -54,14 +55,17 @@ def _objects(
         yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
 
 
-def _kept(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
-    if spec.on_removal == "Keep":
-        message = "once this policy is gone the descheduler stays in the cluster and goes on evicting"
-        help = (
-            "Before you remove the policy, commit mode: Predictive, or delete it afterwards: "
-            f"kubectl delete deployment descheduler -n {descheduler.NAMESPACE}"
+def _kept(spec: RebalanceSpec, at: Origin) -> Problem:
+    delete = f"delete it afterwards: kubectl delete deployment descheduler -n {descheduler.NAMESPACE}"
+    if isinstance(spec.metric, str):
+        message = (
+            "once this policy is gone the descheduler stays in the cluster, and its recording rules go: "
+            "without samples it evicts nothing and logs an error in each cycle"
         )
-        yield Problem("rebalance/kept", at, message, help)
+        help = f"Name {upstream_policy.GROUP} in a RecordingRules policy if it is to go on evicting, or {delete}"
+        return Problem("rebalance/kept", at, message, help)
+    message = "once this policy is gone the descheduler stays in the cluster and goes on evicting"
+    return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")
 
 
 def _image_version(site: Site, release: Release) -> str:
