@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import ConfigException, load_incluster_config
+from kubernetes.config import load_incluster_config
 from kubernetes.config import load_kube_config as _load_file
 from msgspec import Struct
 from urllib3 import Timeout
@@ -236,11 +236,9 @@ def _configuration(kubeconfig: Path | None) -> Configuration:
             load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
         else:
             _load_file(config_file=str(kubeconfig), client_configuration=found, persist_config=False)  # type: ignore[no-untyped-call]
-    except ConfigException as error:
-        where = "not in a cluster" if kubeconfig is None else str(kubeconfig)
+    except Exception as error:  # what is wrong with a file comes as whatever was first to stumble
+        where = "this is no pod, and --kubeconfig is not given" if kubeconfig is None else str(kubeconfig)
         raise ConfigurationError(f"{where}: {error}") from error
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{kubeconfig or 'the service account'}: {error}") from error
     return found
 
 

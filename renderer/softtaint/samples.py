@@ -144,21 +144,38 @@ def compare(samples: Samples, scope: Collection[str], known: Collection[str]) ->
     wrong = [one for one in samples.rejected if not one.node or one.node in scope]
     strange = sorted(seen - set(known) - {""})
     missing = sorted(set(scope) - seen)
+    aliases = _aliases(strange)
     return [
         *wrong,
         *(Rejected(name, Reason.UNKNOWN_NODE) for name in strange),
-        *(Rejected(name, Reason.MISSING, _alias(name, strange)) for name in missing),
+        *(Rejected(name, Reason.MISSING, _alias(name, aliases)) for name in missing),
     ]
 
 
-def _alias(name: str, strange: list[str]) -> str:
+def _aliases(strange: list[str]) -> dict[str, str]:
+    """Series by what their node could be called: their name without a port, and without parts of the domain."""
+    found: dict[str, str] = {}
+    for name in strange:
+        for host in (name.rpartition(":")[0] or name, name):
+            for short in _shorter(host):
+                found.setdefault(short, name)
+    return found
+
+
+def _shorter(host: str) -> Iterator[str]:
+    """The name, and what is left of it without its last labels."""
+    while host:
+        yield host
+        host = host.rpartition(".")[0]
+
+
+def _alias(name: str, aliases: dict[str, str]) -> str:
     """Tells that a series bears nearly the name of a node: with or without a domain, or with a port."""
-    return next((f"there is a series named {other}" for other in strange if _alike(name, other)), "")
-
-
-def _alike(name: str, other: str) -> bool:
-    host = other.rpartition(":")[0] or other
-    return name == host or name.startswith(f"{host}.") or host.startswith(f"{name}.")
+    for short in _shorter(name):
+        other = aliases.get(short)
+        if other is not None and (short == name or short in (other, other.rpartition(":")[0])):
+            return f"there is a series named {other}"
+    return ""
 
 
 def counts(rejected: list[Rejected]) -> Iterator[tuple[str, int]]:

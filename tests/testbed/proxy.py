@@ -1,4 +1,4 @@
-"""A proxy in front of a real API server that answers, or cuts, or lets something happen before chosen requests.
+"""A proxy in front of a real server that answers, or cuts, or lets something happen before chosen requests.
 
 All others pass through: what the server itself cannot be brought to do is done in its name, and nothing else.
 """
@@ -21,6 +21,7 @@ from tests.testbed.access import Access
 
 _SECONDS = 60
 
+Connect = Callable[[], http.client.HTTPConnection]
 Action = Callable[["Exchange"], None]
 Rule = Callable[["Exchange", int], Action | None]
 
@@ -28,8 +29,8 @@ Rule = Callable[["Exchange", int], Action | None]
 class Exchange:
     """A request, and what can be done about it: exactly one of `forward`, `answer` and `cut`."""
 
-    def __init__(self, handler: BaseHTTPRequestHandler, upstream: Access) -> None:
-        self._handler, self._upstream = handler, upstream
+    def __init__(self, handler: BaseHTTPRequestHandler, connect: Connect) -> None:
+        self._handler, self._connect = handler, connect
         self.method, self.path = handler.command, handler.path
         self.token = handler.headers.get("Authorization", "")
         self.body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
@@ -39,12 +40,9 @@ class Exchange:
 
     def ask(self) -> tuple[int, dict[str, str], bytes]:
         """What the real server says."""
-        context = ssl.create_default_context(cafile=str(self._upstream.authority))
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         passed = ("Authorization", "Content-Type", "Accept", "User-Agent")
         headers = {name: value for name in passed if (value := self._handler.headers.get(name))}
-        wire = http.client.HTTPSConnection("127.0.0.1", self._upstream.port, timeout=_SECONDS, context=context)
-        with closing(wire):
+        with closing(self._connect()) as wire:
             wire.request(self.method, self.path, self.body or None, headers)
             answer = wire.getresponse()
             return answer.status, {"Content-Type": answer.headers.get("Content-Type", "")}, answer.read()
@@ -65,7 +63,8 @@ class Exchange:
 class Proxy:
     """Listens on loopback.  `rule` gives the action for a request and how often its method and path came before."""
 
-    def __init__(self, upstream: Access) -> None:
+    def __init__(self, connect: Connect, certificate: Path | None = None) -> None:
+        """By HTTPS where there is a certificate with its key beside it."""
         self.rule: Rule = lambda _exchange, _count: None
         self.seen: Counter[str] = Counter()
         """Requests by method and path without its query."""
@@ -75,7 +74,7 @@ class Proxy:
             protocol_version = "HTTP/1.1"
 
             def handle_any(self) -> None:
-                exchange = Exchange(self, upstream)
+                exchange = Exchange(self, connect)
                 name = f"{exchange.method} {exchange.path.partition('?')[0]}"
                 with lock:
                     count = proxy.seen[name]
@@ -89,12 +88,17 @@ class Proxy:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, certificate.with_suffix(".key"))
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
         self._server.shutdown()
@@ -125,12 +129,19 @@ def after(happening: Callable[[], object]) -> Action:
     return action
 
 
+def connection(upstream: Access) -> http.client.HTTPSConnection:
+    """To an API server."""
+    context = ssl.create_default_context(cafile=str(upstream.authority))
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # the server makes its certificate by itself
+    return http.client.HTTPSConnection("127.0.0.1", upstream.port, timeout=_SECONDS, context=context)
+
+
 @contextmanager
 def between(
     upstream: Access, folder: Path, *, token: str | None = None, token_file: Path | None = None
 ) -> Iterator[tuple[Proxy, Path]]:
     """A proxy, and a kubeconfig of that user that goes through it."""
-    proxy = Proxy(upstream)
+    proxy = Proxy(lambda: connection(upstream))
     user = {"tokenFile": str(token_file)} if token_file else {"token": token or upstream.token}
     config = {
         "apiVersion": "v1",
