@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import kinds
+
 _HEAD = "# yaml-language-server: $schema=../../docs/schemas/{kind}.json\napiVersion: kubevirt-policy.dev/v1alpha1\n"
 _FACTS_EVERY = 10  # of the clusters whose limits are sized from facts; each then has limits of its own
 _ZONES = 16
@@ -161,19 +163,26 @@ spec:
 """
 
 
-def write(root: Path, clusters: int, *, bases: bool = False) -> None:
-    """A repository with that many clusters; with `bases`, each has a base of its own, half of them components."""
+def write(root: Path, clusters: int, *, bases: bool = False, every_kind: bool = False) -> None:
+    """A repository with that many clusters; with `bases`, each has a base of its own, half of them components.
+
+    With `every_kind`, nearly all are rebalanced as well, and most have recording rules.
+    """
     for folder in ("policies/clusters", "policies/facts", "platform/vms"):
         (root / folder).mkdir(parents=True)
     (root / ".kubevirt-policy.yaml").write_text("{}\n")
     (root / "policies/policies.yaml").write_text(POLICIES)
     (root / "platform/limits.yaml").write_text(LIMITS)
     (root / "platform/vms/build-agent.yaml").write_text(MACHINE)
+    if every_kind:
+        (root / "policies/load.yaml").write_text(kinds.POLICIES)
+        (root / "platform/pressure.yaml").write_text(kinds.PRESSURE)
     for number in range(clusters):
         name, profile, component = f"site-{number:05}", PROFILES[number % len(PROFILES)], number % 2 == 0
         measured = number % _FACTS_EVERY == 0
         form = ("component" if component else "overlay") if bases else "partial"
-        (root / f"policies/clusters/{name}.yaml").write_text(_cluster(name, number, profile, form, measured=measured))
+        text = _cluster(name, number, profile, form, measured=measured, every_kind=every_kind)
+        (root / f"policies/clusters/{name}.yaml").write_text(text)
         if measured:
             (root / f"policies/facts/{name}.yaml").write_text(_facts(name, number))
         if bases:
@@ -208,7 +217,7 @@ def write_warned(root: Path, clusters: int, *, files: int) -> None:
         (root / f"policies/clusters-{file:05}.yaml").write_text("---\n".join(documents[file::files]))
 
 
-def _cluster(name: str, number: int, profile: Profile, form: str, *, measured: bool) -> str:
+def _cluster(name: str, number: int, profile: Profile, form: str, *, measured: bool, every_kind: bool) -> str:
     labels = {
         "env": _ENVIRONMENTS[number // len(PROFILES) % len(_ENVIRONMENTS)],
         "zone": f"z{number % _ZONES}",
@@ -218,14 +227,19 @@ def _cluster(name: str, number: int, profile: Profile, form: str, *, measured: b
         labels["reference-policy"] = "field"
     if measured:
         labels["sizing"] = "measured"
+    versions, monitoring = profile.versions, ""
+    if every_kind:
+        labels |= kinds.label(profile.versions)
+        versions = ", ".join(filter(None, (versions, kinds.versions(versions))))
+        monitoring = kinds.KUBERNETES if profile.platform == "kubernetes" else ""
     resource = "appliedBy: other" if form == "partial" else f"form: {form}, base: platform/{name}"
     upgrading_to = f"  upgradingTo: {{{profile.upgrading_to}}}\n" if profile.upgrading_to else ""
     return (
         f"{_HEAD.format(kind='Cluster')}kind: Cluster\nmetadata:\n  name: {name}\n"
         f"  labels: {{{', '.join(f'{key}: {value}' for key, value in labels.items())}}}\n"
         f"spec:\n  platform: {profile.platform}\n"
-        f"  versions: {{{profile.versions}}}\n{upgrading_to}"
-        f"  delivery: {{{profile.delivery}}}\n  operatorResource: {{{resource}}}\n"
+        f"  versions: {{{versions}}}\n{upgrading_to}"
+        f"  delivery: {{{profile.delivery}}}\n  operatorResource: {{{resource}}}\n{monitoring}"
     )
 
 

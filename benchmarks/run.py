@@ -25,6 +25,7 @@ from measure import Failed, Figures, Run, run
 HERE = Path(__file__).resolve().parent
 PROGRAM = str(Path(sys.executable).with_name("kubevirt-policy"))
 SIZES = (1, 10, 100, 1_000, 10_000)
+EVERY_KIND = " with policies of every kind"
 _LARGE = 5_000  # from here on, fewer runs are made
 _SAMPLE = 20  # overlays that kustomize builds, one process each
 _MIB = 1 << 20
@@ -110,6 +111,8 @@ def _measure(bench: Bench, given: argparse.Namespace) -> None:
         _fleet(bench, "", clusters, fleet.write)
     if given.quick:
         return
+    for clusters in (1_000, 10_000):
+        _fleet(bench, EVERY_KIND, clusters, lambda root, count: fleet.write(root, count, every_kind=True))
     _fleet(bench, " with bases", 1_000, lambda root, count: fleet.write(root, count, bases=True))
     _fleet(
         bench, " of a fleet with 200 more policies", 10_000, lambda root, count: fleet.write_contested(root, count, 200)
@@ -200,11 +203,14 @@ def _goals(bench: Bench) -> Iterator[str]:
         ("render cold", 1_000, 2.0),
         ("check", 1_000, 1.0),
         ("check", 1_000, 0.5),
+        (f"render cold{EVERY_KIND}", 1_000, 2.0),
+        (f"check{EVERY_KIND}", 1_000, 1.0),
     ):
         if found := bench.find(what, clusters):
             name = f"{what} of {clusters:,}" if clusters else what
             yield f"{name} in at most {limit} s: {found.wall:.2f} s, {_judged(found.wall, found.wall_min, limit)}"
-    for what in ("render cold", "render unchanged", "check"):
+    commands = ("render cold", "render unchanged", "check")
+    for what in (*commands, *(f"{command}{EVERY_KIND}" for command in commands)):
         small, large = bench.find(what, 1_000), bench.find(what, 10_000)
         if small and large:
             factor, least, peak = large.wall / small.wall, large.cpu_min / small.cpu_min, large.peak / _MIB

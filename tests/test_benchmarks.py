@@ -8,6 +8,16 @@ from pathlib import Path
 RUN = Path(__file__).parents[1] / "benchmarks/run.py"
 
 
+def test_a_fleet_with_policies_of_every_kind_renders(tmp_path: Path) -> None:
+    write = f"import fleet, pathlib; fleet.write(pathlib.Path({str(tmp_path)!r}), 90, every_kind=True)"
+    subprocess.run([sys.executable, "-c", write], cwd=RUN.parent, check=True)
+    command = [sys.executable, "-P", "-m", "renderer", "render", "--root", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
+    kinds = {path.parent.name for path in tmp_path.glob("overlays/*/*/*.yaml")}
+    assert kinds == {"operator", "descheduler", "recording-rules"}
+
+
 def test_quick_run(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     command = [sys.executable, str(RUN), "--quick", "--runs", "1", "--sizes", "90", "--json", str(results)]
