@@ -143,5 +143,5 @@ def other_measure(spec: RebalanceSpec, at: Origin) -> Problem:
         f"{names} goes by what pods request here, and the soft-tainter by {RECORDS['CPUMemoryCombined']}: "
         "the descheduler may call a node under-utilized that is tainted, and a taint on all of those ends its evictions"
     )
-    help = "Watch kubevirt_policy:nodes_tainted:ratio and the evictions; give utilization: where the release takes it."
+    help = "Compare the two with mode: DryRun first; give utilization: where the release takes it."
     return Problem("soft-taint/other-measure", at.below("mode"), message, help)
