@@ -85,11 +85,12 @@ class Tainter:
     objects: list[Object]
     runs: int = field(default=0)
 
-    def config(self, prometheus: str, query: str = "load", **changes: Any) -> Path:
-        """The rendered configuration with another Prometheus, which asks for no token, and other changes."""
+    def config(self, prometheus: str | dict[str, str], query: str = "load", **changes: Any) -> Path:
+        """The rendered configuration with other changes and another Prometheus: its address, or all about it."""
         self.runs += 1
         given = json.loads(of_kind(self.objects, "ConfigMap")["data"]["config.json"])
-        known = {**given, "prometheus": {"url": prometheus}, "query": query, **changes}
+        server = {"url": prometheus} if isinstance(prometheus, str) else prometheus
+        known = {**given, "prometheus": server, "query": query, **changes}
         path = self.folder / f"config-{self.runs}.json"
         path.write_text(json.dumps(known))
         return path
@@ -119,7 +120,7 @@ def ended(process: subprocess.Popen[str], began: float = 0.0) -> Ended:
 
 
 def environment() -> Mapping[str, str]:
-    """Of a pod: nothing of the person who runs the tests.  Coverage of coverage tools is none of it."""
+    """Of a pod: nothing of the person who runs the tests."""
     return {"HOME": "/nonexistent", "PATH": os.defpath, "PYTHONPATH": os.fspath(Path(__file__).parents[1])}
 
 

@@ -23,7 +23,10 @@ class ControlPlane:
         self.admin = self._server.access(self._ports[1])
 
     def start(self) -> None:
-        """Start what does not run, and wait until all of it answers."""
+        """Start what does not run, and wait until all of it answers.
+
+        In the main thread: what a thread starts ends with it (see `tether.py`).
+        """
         store, server = self._ports
         if "etcd" not in self._processes:
             self._run("etcd", store_command(self._etcd, self._folder, store))
