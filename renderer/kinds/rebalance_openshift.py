@@ -114,6 +114,7 @@ def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator
         since = operator.METRICS[metric].since
         message = f"{schema.title} does not know utilization {metric}: {operator.OLD_POLICY}"
         help = f"It came with schema 4.{since}. Write utilization: CPUCombined there, the nearest that it knows."
+        help += _unsettled(schema) if since == operator.minor(schema.name) + 1 else ""
         yield Problem("rebalance/unsupported", at, message, help)
 
 
@@ -147,13 +148,18 @@ def _cooldown(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Probl
     if spec.migration_cooldown is None or "devMigrationCooldown" in schema.customizations:
         return
     message = f"{schema.title} has no migration cooldown: server-side apply refuses the object"
-    help = "Remove it there; the fields came with schema 4.23."
-    if schema.name == "4.22":
-        help += (
-            " Operators 5.4.x exist with and without them: export the cluster's CRD and name it in "
-            "Cluster.spec.crds, which decides."
-        )
+    help = f"Remove it there; the fields came with schema 4.23.{_unsettled(schema)}"
     yield Problem("rebalance/unsupported", at, message, help)
+
+
+def _unsettled(schema: Schema) -> str:
+    """Where the version does not tell which schema it is."""
+    if not schema.unsettled:
+        return ""
+    return (
+        f" Operators {schema.unsettled} exist with that schema and with the next: export the cluster's CRD and name it "
+        "in Cluster.spec.crds, which decides."
+    )
 
 
 def _judge_query(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:

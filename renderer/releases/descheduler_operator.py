@@ -49,6 +49,7 @@ class Schema:
     which otherwise evicts one pod from a node in each cycle.  `low_default`: the CRD writes a static threshold into
     every object that has `profileCustomizations`.  `pressure_check`: the operator looks for `/proc/pressure`.
     `rules`: the CRD itself refuses conflicts.  `has_mandatory`: pods that ask not to be evicted are left alone.
+    `unsettled` are versions that exist with this schema and with the next.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Schema:
     pressure_check: bool = False
     has_mandatory: bool = False
     tainter: Tainter = Tainter.NONE
+    unsettled: str = ""
     sources: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -147,6 +149,7 @@ _S20 = replace(
     profiles=_S19.profiles | {"KubeVirtRelieveAndMigrate"},
     limits=frozenset({"total", "node"}),
     has_mandatory=True,
+    unsettled="5.3.x",
     sources=(
         "release-4.20 pkg/apis/descheduler/v1/types_descheduler.go:199",
         "release-4.20 manifests/kube-descheduler-operator.crd.yaml:44",
@@ -157,6 +160,7 @@ _S21 = replace(
     name="4.21",
     installed="5.3.3 and newer 5.3",
     conflict=Conflict.REFUSED,
+    unsettled="",
     sources=("release-4.21 pkg/apis/descheduler/v1/types_descheduler.go:15",),
 )
 _S22 = replace(
@@ -164,12 +168,14 @@ _S22 = replace(
     name="4.22",
     installed="5.4.x",
     node_limit_works=True,
+    unsettled="5.4.x",
     sources=("release-4.22 pkg/operator/target_config_reconciler.go:1121",),
 )
 _S23 = replace(
     _S22,
     name="4.23",
     installed="5.4.x with cooldown fields",
+    unsettled="",
     customizations=_S22.customizations
     | {"devMigrationCooldown", "devMaxMigrationCooldown", "devMigrationHistoryWindow"},
     sources=("main pkg/apis/descheduler/v1/types_descheduler.go:134",),
