@@ -38,8 +38,8 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "LowNodeUtilization.evictionLimits": "came with 4.22",
         "DefaultEvictor.noEvictionPolicy": "came with 4.20",
     },
-    "4.20": {"LowNodeUtilization.evictionLimits": "came with 4.22, unless the object names it"},
-    "4.21": {"LowNodeUtilization.evictionLimits": "came with 4.22, unless the object names it"},
+    "4.20": {"LowNodeUtilization.evictionLimits": "came with 4.22"},
+    "4.21": {"LowNodeUtilization.evictionLimits": "came with 4.22"},
     "4.22": {},
     "4.23": {"KubevirtMigrationAware": "the migration cooldown, which upstream does not have"},
 }
