@@ -22,6 +22,12 @@ from tests.test_releases_rebalance import VERSIONS
 ROOT = Path(__file__).parents[1]
 IMAGE = f"registry.example/soft-tainter@sha256:{64 * 'a'}"
 
+KUBERNETES: dict[str, Any] = {
+    "platform": "kubernetes",
+    "versions": {"kubevirt": "1.9", "descheduler": "0.36", "kubernetes": "1.36"},
+    "monitoring": {"url": "http://prometheus.monitoring.svc:9090"},
+}
+
 
 def taint(**fields: Any) -> dict[str, Any]:
     return {"mode": "Enforce", "image": IMAGE, **fields}
@@ -36,12 +42,8 @@ def on_openshift(schema: str, coming: str = "", **wanted: Any) -> Any:
     return repository.render([repository.cluster(**spec), repository.policy("RebalancePolicy", **wanted)])
 
 
-def on_kubernetes(minor: str = "0.36", monitoring: dict[str, Any] | None = None, **wanted: Any) -> Any:
-    spec = {
-        "platform": "kubernetes",
-        "versions": {"kubevirt": "1.9", "descheduler": minor, "kubernetes": "1.36"},
-        "monitoring": monitoring or {"url": "http://prometheus.monitoring.svc:9090"},
-    }
+def on_kubernetes(monitoring: dict[str, Any] | None = None, **wanted: Any) -> Any:
+    spec = {**KUBERNETES, "monitoring": monitoring or KUBERNETES["monitoring"]}
     whole = {"mode": "Automatic", "softTaint": taint(), **wanted}
     return repository.render([repository.cluster(**spec), repository.policy("RebalancePolicy", **whole)])
 
@@ -98,7 +100,7 @@ def test_who_taints(schema: str, mode: str, automatic: str, predictive: str) -> 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_only_the_release_with_a_switch_gets_it(schema: str) -> None:
-    wanted = {"mode": "Automatic", "utilization": "CPUCombined", "softTaint": taint()}
+    wanted: dict[str, Any] = {"mode": "Automatic", "utilization": "CPUCombined", "softTaint": taint()}
     outcome = on_openshift(schema, **wanted)
     if schema == "4.18":
         assert not repository.errors(outcome)
@@ -113,7 +115,7 @@ def test_only_the_release_with_a_switch_gets_it(schema: str) -> None:
 
 @pytest.mark.parametrize("coming", ["4.18", "4.19", "4.23"])
 def test_before_an_upgrade_ours_must_go(coming: str) -> None:
-    wanted = {"mode": "Automatic", "profiles": ["LongLifecycle"]}
+    wanted: dict[str, Any] = {"mode": "Automatic", "profiles": ["LongLifecycle"]}
     for mode in ("Enforce", "DryRun"):
         assert TWO in repository.errors(on_openshift("4.17", coming, **wanted, softTaint=taint(mode=mode)))
     outcome = on_openshift("4.17", coming, **wanted, softTaint=taint(mode="RemoveOnly"))
@@ -181,7 +183,7 @@ def test_job_can_read_what_is_rendered(measure: Any, url: str) -> None:
     [("http://a", 80), ("https://a", 443), ("https://[::1]:9443/b", 9443), ("http://a:99999", 80), ("http://a:b", 80)],
 )
 def test_way_to_prometheus_is_open(url: str, port: int) -> None:
-    wanted = {"profiles": ["LifecycleAndUtilization"]}
+    wanted: dict[str, Any] = {"profiles": ["LifecycleAndUtilization"]}
     body = repository.loaded(on_kubernetes(monitoring={"url": url}, **wanted), "soft-tainter/networkpolicy.yaml")
     assert sorted({443, 6443, port}) == [wire["port"] for wire in body["spec"]["egress"][1]["ports"]]
 
@@ -274,3 +276,55 @@ def test_a_fleet_without_it_does_not_load_it() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "['renderer.kinds.soft_taint_spec']"
+
+
+LEFT = "soft-taint/left-behind"
+# The policy and cluster that come after one with `softTaint` in a mode, and whether something would be left.
+AFTERWARDS: list[tuple[str, list[dict[str, Any]], bool]] = [
+    ("Enforce", [repository.policy("RebalancePolicy", mode="Automatic")], True),
+    ("Enforce", [], True),
+    ("Enforce", [repository.policy("RebalancePolicy", mode="Automatic", softTaint=taint())], False),
+    ("Enforce", [repository.policy("RebalancePolicy", mode="Automatic", softTaint=taint(mode="RemoveOnly"))], False),
+    ("DryRun", [], False),
+    ("RemoveOnly", [], False),
+]
+
+
+@pytest.mark.parametrize(("mode", "after", "left"), AFTERWARDS)
+def test_taints_are_not_left_behind(mode: str, after: list[dict[str, Any]], left: bool) -> None:
+    cluster = repository.cluster(**KUBERNETES)
+    files = on_kubernetes(softTaint=taint(mode=mode)).files
+    assert (LEFT in repository.errors(repository.render([cluster, *after], files))) is left
+    if not after:
+        elsewhere = repository.cluster("other", **KUBERNETES)
+        assert (LEFT in repository.errors(repository.render([elsewhere], files))) is left
+
+
+@pytest.mark.parametrize("mode", ["Automatic", "Predictive"])
+@pytest.mark.parametrize("schema", ["4.17", "4.18", "4.21"])
+def test_operator_takes_over_in_mode_automatic(schema: str, mode: str) -> None:
+    files = on_openshift("4.17", mode="Automatic", profiles=["LongLifecycle"], softTaint=taint()).files
+    outcome = repository.render(
+        [
+            repository.cluster(versions={"hyperconverged": "1.14", "deschedulerOperator": VERSIONS[schema]}),
+            repository.policy("RebalancePolicy", mode=mode, profiles=["LongLifecycle"]),
+        ],
+        files,
+    )
+    assert (LEFT in repository.errors(outcome)) is (schema == "4.17" or mode == "Predictive")
+
+
+def test_any_other_text_in_that_file_does_no_harm() -> None:
+    cluster = repository.cluster(**KUBERNETES)
+    for text in ("", "{", '"mode": "Enforce"', 'a\n\n  "mode": "Enforce",'):
+        outcome = repository.render([cluster], {"overlays/here/soft-tainter/configmap.yaml": text})
+        assert (LEFT in repository.errors(outcome)) is ("Enforce" in text)
+
+
+def test_nothing_else_is_said_while_there_are_errors() -> None:
+    """A policy that cannot be read is not gone."""
+    files = on_kubernetes().files
+    broken = repository.policy("RebalancePolicy", mode="Automatic", softTaint={"mode": "Enforce"})
+    assert repository.errors(repository.render([repository.cluster(**KUBERNETES), broken], files)) == {
+        "policy/missing-key"
+    }
