@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 from kubernetes.client.configuration import Configuration
@@ -20,7 +20,7 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import load_incluster_config
 from kubernetes.config import load_kube_config as _load_file
 from msgspec import Struct
-from urllib3 import Timeout
+from urllib3 import Retry, Timeout
 from urllib3.exceptions import HTTPError
 
 from renderer.softtaint.config import NAME
@@ -37,7 +37,8 @@ PAGE: Final = 500
 _ATTEMPTS: Final = 5
 _LISTS: Final = 3
 _LONGEST: Final = 30.0
-_TIMEOUT = Timeout(connect=10.0, read=60.0)
+_NEVER: Final = Retry(False, redirect=False)
+_TIMEOUT: Final = Timeout(connect=10.0, read=60.0)
 OK, UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, UNPROCESSABLE, BUSY, BROKEN = 200, 401, 404, 409, 410, 422, 429, 500
 
 
@@ -114,9 +115,11 @@ class Cluster:
         """How many answers there were, by verb and status; 0 stands for none."""
         found = _configuration(kubeconfig)
         found.connection_pool_maxsize = threads
-        self._host = str(found.host).rstrip("/")
         self._token = _token(found)
-        self._pool = RESTClientObject(found).pool_manager
+        self._manager = RESTClientObject(found).pool_manager
+        # Straight to its pool: to find it anew takes a third of the time of a request.
+        self._pool = self._manager.connection_from_url(str(found.host))
+        self._prefix = urlsplit(str(found.host)).path.rstrip("/")
 
     def nodes(self, selector: Mapping[str, str]) -> list[Node]:
         """All nodes; those that match the selector are in scope.
@@ -202,8 +205,8 @@ class Cluster:
         if self._token:
             headers["Authorization"] = self._token
         try:
-            answer = self._pool.request(
-                verb, f"{self._host}{path}", body=body, headers=headers, timeout=_TIMEOUT, retries=False, redirect=False
+            answer = self._pool.urlopen(
+                verb, self._prefix + path, body, headers, retries=_NEVER, redirect=False, timeout=_TIMEOUT
             )
             found = answer.status, answer.data, answer.headers.get("Retry-After", "")
         except (HTTPError, OSError) as error:
@@ -226,7 +229,7 @@ class Cluster:
         self._stop.wait(seconds * random.uniform(1, 1.25))  # noqa: S311  (no secret)
 
     def close(self) -> None:
-        self._pool.clear()
+        self._manager.clear()
 
 
 def _configuration(kubeconfig: Path | None) -> Configuration:
