@@ -85,6 +85,7 @@ def test_a_change_is_told_in_the_log_in_events_and_in_the_summary(
     assert (end["outcome"], end["exit_code"], end["nodes"], end["in_scope"], end["judged"]) == ("done", 0, 4, 4, 4)
     assert end["taints"] == {"0": 1, "1": 1, "2": 2}
     assert end["changes"] == {"0->1": 1, "0->2": 2}
+    assert end["signal"] is True
     assert end["events"] == {"written": 3}
     write(tainter, "busy", [])
     assert tainter.run(config()).code == GOOD
@@ -125,6 +126,7 @@ def test_a_single_node_is_left_without(tainter: Tainter, config: Configured) -> 
     with fleet(tainter.admin, [small("busy", taints=[OVER, foreign()])]):
         run = tainter.run(config(DEAD))
         assert (run.code, taints(listed(tainter.admin)["busy"])) == (GOOD, [foreign()]), run.text
+        assert run.summary["signal"] is False
 
 
 # Samples

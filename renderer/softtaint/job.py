@@ -10,7 +10,8 @@ from renderer.softtaint import log
 from renderer.softtaint.cluster import Cluster, ConfigurationError, Refused, Stopped, Unreachable
 from renderer.softtaint.config import Config, ConfigError
 from renderer.softtaint.lease import Clock, Keeper, Lease, now
-from renderer.softtaint.passes import Outcome, Pass, Report, summary
+from renderer.softtaint.passes import Pass
+from renderer.softtaint.report import Outcome, Report, summary
 from renderer.softtaint.stop import Stop
 from renderer.softtaint.writing import THREADS
 
@@ -97,4 +98,4 @@ class Job:
     def tell(self, report: Report) -> None:
         """The closing line of a pass."""
         say = log.info if report.outcome is Outcome.DONE else log.error
-        say("pass ended", **summary(report, self.cluster, self.config.mode))
+        say("pass ended", **summary(report, self.cluster.requests, self.config.mode))

@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from renderer.softtaint.passes import Outcome, Report
+from renderer.softtaint.report import Outcome, Report
 from renderer.softtaint.samples import Reason
 from renderer.softtaint.writing import FAILURES
 

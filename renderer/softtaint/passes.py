@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import IntEnum
 
 from renderer.softtaint import events, log, prometheus, samples, taints
 from renderer.softtaint.cluster import Cluster, Refused, Stopped, Unreachable
@@ -16,51 +14,12 @@ from renderer.softtaint.lease import Clock
 from renderer.softtaint.nodes import Node
 from renderer.softtaint.plan import Choice, Plan, cleaning, plan
 from renderer.softtaint.prometheus import PrometheusError
+from renderer.softtaint.report import Outcome, Report
 from renderer.softtaint.samples import AnswerError, Samples
 from renderer.softtaint.writing import FAILURES, Result, Written, write
 
 _NAMED = 100
-"""Samples that are told one by one; the rest is counted."""
-
-
-class Outcome(IntEnum):
-    """How a pass ended; the number is the exit code of a job."""
-
-    DONE = 0
-    UNWRITTEN = 1
-    NO_SAMPLES = 3
-    NO_API = 4
-    STALE = 5
-    HELD = 6
-    STOPPED = 7
-
-    @property
-    def label(self) -> str:
-        return self.name.lower()
-
-    @property
-    def good(self) -> bool:
-        """Whether there were samples, and every node was tried."""
-        return self in (Outcome.DONE, Outcome.UNWRITTEN)
-
-
-@dataclass
-class Report:
-    """What a person asks for after an incident, of one pass."""
-
-    outcome: Outcome = Outcome.DONE
-    error: str = ""
-    nodes: int = 0
-    plan: Plan | None = None
-    by_taints: Counter[int] = field(default_factory=Counter)
-    """Nodes in scope by the number of taints that they have at the end."""
-    changes: Counter[tuple[int, int]] = field(default_factory=Counter)
-    results: Counter[str] = field(default_factory=Counter)
-    redone: int = 0
-    rejected: Counter[str] = field(default_factory=Counter)
-    strangers: int = 0
-    events: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
+"""Samples, and nodes with taints of others, that are told one by one; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -135,22 +94,19 @@ class Pass:
 
     def _write(self, planned: Plan, report: Report) -> None:
         changes = [choice for choice in planned.choices if choice.wanted is not None]
-        after = {choice.node.name: len(choice.node.keys) for choice in planned.choices if choice.node.in_scope}
-        dry = self.dry
-        found: list[Written] = []
-        for one in _pretended(changes) if dry else write(self.cluster, self.config.node_selector, changes):
-            self._tell(one, planned, report, dry=dry)
-            if one.result is Result.WRITTEN:
-                found.append(one)
-                if one.node.name in after and not dry:
-                    after[one.node.name] = one.level
-        report.by_taints.update(after.values())
-        if found and not dry:
-            report.events = events.record(self.cluster, found, self.instance)
+        done = _pretended(changes) if self.dry else write(self.cluster, self.config.node_selector, changes)
+        written: list[Written] = []
+        for one in done:
+            self._tell(one, planned, report)
+            if one.result is Result.WRITTEN and not self.dry:
+                written.append(one)
+        _count(planned, {one.node.name: one.level for one in written}, report)
+        if written:
+            report.events = events.record(self.cluster, written, self.instance)
         if report.outcome is Outcome.DONE and any(report.results[result] for result in FAILURES):
-            report.outcome = _failed(report)
+            report.outcome = Outcome.STOPPED if report.results[Result.STOPPED] else Outcome.UNWRITTEN
 
-    def _tell(self, one: Written, planned: Plan, report: Report, *, dry: bool) -> None:
+    def _tell(self, one: Written, planned: Plan, report: Report) -> None:
         report.results[one.result] += 1
         report.redone += one.redone
         fields = _fields(one, planned)
@@ -158,7 +114,7 @@ class Pass:
             log.error("a node could not be written", result=one.result, error=one.message, **fields)
         elif one.result is Result.WRITTEN:
             report.changes[len(one.node.keys), one.level] += 1
-            log.info("taints would be changed" if dry else "taints changed", **fields)
+            log.info("taints would be changed" if self.dry else "taints changed", **fields)
         else:
             log.info("a node was not written", result=one.result, **fields)
 
@@ -180,10 +136,12 @@ def _pretended(changes: Sequence[Choice]) -> list[Written]:
     return [Written(choice, Result.WRITTEN, choice.node, choice.level or 0) for choice in changes]
 
 
-def _failed(report: Report) -> Outcome:
-    if report.results[Result.STOPPED]:
-        return Outcome.STOPPED
-    return Outcome.UNWRITTEN
+def _count(planned: Plan, written: Mapping[str, int], report: Report) -> None:
+    """The nodes of the scope as they are at the end."""
+    scope = [choice.node for choice in planned.choices if choice.node.in_scope]
+    levels = {node.name: written.get(node.name, len(node.keys)) for node in scope}
+    report.by_taints.update(levels.values())
+    report.signal = len({levels[node.name] for node in scope if node.feasible}) > 1
 
 
 def _tell_strangers(nodes: Sequence[Node], report: Report) -> None:
@@ -191,40 +149,7 @@ def _tell_strangers(nodes: Sequence[Node], report: Report) -> None:
         found = taints.strangers(node.taints)
         if found:
             report.strangers += 1
+        if found and report.strangers <= _NAMED:
             log.warning(
                 "somebody else set taints with our keys: they are left as they are", node=node.name, taints=found
             )
-
-
-def summary(report: Report, cluster: Cluster, mode: str) -> dict[str, object]:
-    """The closing line."""
-    planned = report.plan
-    figures: dict[str, object] = {} if planned is None else _figures(planned)
-    return {
-        "outcome": report.outcome.label,
-        "exit_code": int(report.outcome),
-        "error": report.error,
-        "mode": mode,
-        "nodes": report.nodes,
-        **figures,
-        "taints": {str(number): count for number, count in sorted(report.by_taints.items())},
-        "changes": {f"{a}->{b}": count for (a, b), count in sorted(report.changes.items())},
-        "writes": dict(sorted(report.results.items())),
-        "redone": report.redone,
-        "rejected_samples": dict(report.rejected),
-        "nodes_with_others_taints_of_our_keys": report.strangers,
-        "events": dict(report.events),
-        "requests": dict(sorted(cluster.requests.items())),
-        "seconds": round(report.seconds, 3),
-    }
-
-
-def _figures(planned: Plan) -> dict[str, object]:
-    return {
-        "in_scope": planned.scope,
-        "judged": planned.judged,
-        "may_be_overutilized": planned.limit,
-        "low": planned.low,
-        "high": planned.high,
-        "reasons": dict(sorted(Counter(str(choice.reason) for choice in planned.choices).items())),
-    }

@@ -13,7 +13,7 @@ from typing import Any, Final
 from renderer.softtaint import log
 from renderer.softtaint.job import Job
 from renderer.softtaint.metrics import Metrics
-from renderer.softtaint.passes import Outcome, Report
+from renderer.softtaint.report import Outcome, Report
 
 _STANDBY: Final = 10.0
 """Seconds until an instance without the Lease tries again."""
