@@ -285,6 +285,8 @@ AFTERWARDS: list[tuple[str, list[dict[str, Any]], bool]] = [
     ("Enforce", [], True),
     ("Enforce", [repository.policy("RebalancePolicy", mode="Automatic", softTaint=taint())], False),
     ("Enforce", [repository.policy("RebalancePolicy", mode="Automatic", softTaint=taint(mode="RemoveOnly"))], False),
+    ("Enforce", [repository.policy("RebalancePolicy", mode="Automatic", softTaint=taint(mode="DryRun"))], True),
+    ("DryRun", [repository.policy("RebalancePolicy", mode="Automatic", softTaint=taint(mode="DryRun"))], False),
     ("DryRun", [], False),
     ("RemoveOnly", [], False),
 ]

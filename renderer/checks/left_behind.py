@@ -1,4 +1,4 @@
-"""Soft-tainters that are about to go, and the taints that would then stay on the nodes for ever."""
+"""Soft-tainters that go, or only look on, and the taints that would then stay on the nodes for ever."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from renderer.kinds.soft_taint_spec import CONFIG_FILE, FOLDER
 from renderer.model import Document, Origin, Overlay, Path, Position, Problem, Tree, TreeError
 from renderer.releases.descheduler_operator import TABLE, Tainter
 
-_ENFORCED = '"mode": "Enforce"'
-
-
+_ENFORCED, _LOOKS_ON = '"mode": "Enforce"', '"mode": "DryRun"'
 _CONFIG = f"{FOLDER}/{CONFIG_FILE}.yaml"
 
 
 def tended(overlay: Overlay, policies: Sequence[Decoded[Policy]], site: Site | None) -> bool:
-    """Whether somebody sees to soft taints on a cluster: our job, or the operator's own tainter."""
-    return _CONFIG in overlay.files or (site is not None and _hands_over(policies, site))
+    """Whether somebody removes soft taints on a cluster: our job, unless it only looks on, or the operator's."""
+    writes = _CONFIG in overlay.files and _LOOKS_ON not in overlay.files[_CONFIG]
+    return writes or (site is not None and _hands_over(policies, site))
 
 
 def _hands_over(policies: Sequence[Decoded[Policy]], site: Site) -> bool:
@@ -33,7 +32,7 @@ def _hands_over(policies: Sequence[Decoded[Policy]], site: Site) -> bool:
 def left_behind(tree: Tree, overlays: str, kept: Collection[str]) -> Iterator[tuple[str, Problem]]:
     """The configuration of each job that wrote taints, on clusters where nobody would remove them any more.
 
-    `kept` are the clusters that have the job still, or another tainter.
+    `kept` are the clusters that have a tainter still.
     """
     for cluster in _clusters(tree, overlays):
         if cluster not in kept:
@@ -47,13 +46,13 @@ def _problem(path: str, text: str) -> Problem:
     from renderer.softtaint.taints import EFFECT, TAINTS  # late: hardly ever needed
 
     message = (
-        f"the job that wrote the taints {' and '.join(TAINTS)} goes, and they would stay on the nodes: "
-        "nobody else removes them"
+        f"the job has written the taints {' and '.join(TAINTS)}, and nobody would remove them any more: "
+        "they would stay on the nodes"
     )
     folder = path.rpartition("/")[0]
     untaint = "; ".join(f"kubectl taint nodes --all {key}:{EFFECT}-" for key in TAINTS)
     help = (
-        "Write softTaint mode: RemoveOnly first, and remove it once a pass has run. Where the cluster is gone, or "
+        "Write softTaint mode: RemoveOnly first, and go on once a pass has run. Where the cluster is gone, or "
         f"somebody cleans up by hand, delete {folder} yourself, and once the job is gone run: {untaint}"
     )
     return Problem("soft-taint/left-behind", Origin(Document(path, {}, _At(path, text))), message, help)
