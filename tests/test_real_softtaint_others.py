@@ -81,6 +81,7 @@ def test_nodes_that_change_before_they_are_written(tainter: Tainter, config: Con
     def replace() -> None:
         tainter.admin.delete(f"{NODES}/busy")
         tainter.admin.create_at(NODES, small("busy"))
+        write(tainter, "busy", [])  # only its uid tells it from the one before
 
     def mark() -> None:
         write(tainter, "busier", [foreign("ToBeDeletedByClusterAutoscaler")])

@@ -157,7 +157,9 @@ class Keeper:
                 if not self._lease.take():
                     break
                 renewed = time.monotonic()
-            except (Refused, Unreachable, Stopped) as error:
+            except Stopped:
+                return
+            except (Refused, Unreachable) as error:
                 if time.monotonic() - renewed > DURATION - _RENEW:
                     break
                 log.warning("the Lease could not be renewed", error=str(error))

@@ -19,7 +19,7 @@ from renderer.softtaint.samples import AnswerError, Samples
 from renderer.softtaint.writing import FAILURES, Result, Written, write
 
 _NAMED = 100
-"""Samples, and nodes with taints of others, that are told one by one; the rest is counted."""
+"""Samples, taints of others and failures that are told one by one; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,8 @@ class Pass:
         report.redone += one.redone
         fields = _fields(one, planned)
         if one.result in FAILURES:
+            if sum(report.results[result] for result in FAILURES) > _NAMED:
+                return
             log.error("a node could not be written", result=one.result, error=one.message, **fields)
         elif one.result is Result.WRITTEN:
             report.changes[len(one.node.keys), one.level] += 1
