@@ -32,5 +32,5 @@ def _line(level: str, message: str, fields: dict[str, Any]) -> None:
     try:
         with _LOCK:
             sys.stderr.write(line + "\n")
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):  # closed before the start, or since
         pass

@@ -1,0 +1,91 @@
+"""The job's command line, as far as it goes without a cluster; and what rendering must not load."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from renderer.softtaint.config import encode
+from tests.softtaint_nodes import config
+
+ROOT = Path(__file__).parents[1]
+WRONG = 2
+
+
+def run(*arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "renderer.softtaint", *map(str, arguments)]
+    environment = {"PATH": os.defpath, "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60, **more)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "config.json"
+    path.write_text(encode(config()))
+    return path
+
+
+def problems(ended: subprocess.CompletedProcess[str]) -> list[str]:
+    return [json.loads(line)["problem"] for line in ended.stderr.splitlines()]
+
+
+def test_outside_a_cluster_a_kubeconfig_is_needed(file: Path) -> None:
+    ended = run(f"--config={file}")
+    assert ended.returncode == WRONG
+    [problem] = problems(ended)
+    assert problem.startswith("this is no pod, and --kubeconfig is not given")
+
+
+def test_all_problems_of_a_configuration_are_told_before_anything_else(file: Path) -> None:
+    given = json.loads(file.read_text()) | {"mode": "Perhaps", "staleAfterSeconds": 0, "colour": "blue"}
+    del given["query"]
+    file.write_text(json.dumps(given))
+    ended = run(f"--config={file}", "--kubeconfig=/nonexistent")
+    assert ended.returncode == WRONG
+    assert sorted(problem.partition(":")[0] for problem in problems(ended)) == [
+        "colour",
+        "mode",
+        "query",
+        "staleAfterSeconds",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [("absent", None, "No such file"), ("empty", "", "not JSON"), ("list", "[]", "the file: expected an object")],
+)
+def test_files_that_are_none(tmp_path: Path, name: str, content: str | None, said: str) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    ended = run(f"--config={path}")
+    assert (ended.returncode, len(problems(ended))) == (WRONG, 1)
+    assert said in problems(ended)[0]
+
+
+def test_help_needs_nothing() -> None:
+    ended = run("--help")
+    assert (ended.returncode, "--dry-run" in ended.stdout) == (0, True)
+
+
+def test_a_closed_log_changes_no_exit_code() -> None:
+    command = f"{sys.executable} -m renderer.softtaint --config=/nonexistent 2>&-"
+    ended = subprocess.run(["/bin/sh", "-c", command], cwd=ROOT, capture_output=True, check=False, timeout=60)
+    assert ended.returncode == WRONG
+
+
+def test_rendering_loads_no_client_of_a_cluster() -> None:
+    code = (
+        "import sys; from renderer.__main__ import run; run(['check']); "
+        "print(sorted({'kubernetes', 'urllib3', 'prometheus_client', 'renderer.softtaint.passes'} & set(sys.modules)))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.stdout.splitlines()[-1:] == ["[]"], ended.stderr
