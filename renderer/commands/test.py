@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,13 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from renderer import documents, emit, promtool
+from renderer import catalog, documents, emit, promtool
+from renderer.catalog.unit_tests import unit_tests
 from renderer.commands import options
 from renderer.commands.errors import CannotRun
 from renderer.findings import SEVERITIES
+from renderer.kinds import rule_objects
+from renderer.kinds.base import Site
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_objects import FOLDER
 from renderer.kinds.rule_spec import Rule
@@ -34,13 +38,21 @@ _NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One run of promtool: the rules of some clusters that have them alike, with a file of tests or without."""
+    """One run of promtool: the rules of some clusters that have them alike, with a file of tests or without.
+
+    `test` is the path of that file, `at` where a policy names it; the catalogue's own tests come as `text`.
+    """
 
     rules: tuple[tuple[str, str], ...]
     clusters: tuple[str, ...]
     policies: tuple[tuple[RecordingRules, Origin], ...]
     test: str = ""
     at: Origin | None = None
+    text: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.test or "the catalogue"
 
 
 @click.command("test")
@@ -48,7 +60,7 @@ class _Job:
 @options.clusters
 @options.shared
 def command(given: options.Shared, program: str | None, clusters: tuple[str, ...]) -> int:
-    """Run promtool on the rules of every cluster, and the unit tests that policies name under tests:.
+    """Run promtool on the rules of every cluster, the catalogue's unit tests, and those that policies name.
 
     The tests see the rules as they are rendered for a cluster; what they say under rule_files does not count.
     """
@@ -86,6 +98,8 @@ def _jobs(rendered: Mapping[str, Rendered]) -> Iterator[_Job]:
         }
         found = tuple((value, origin) for origin, value in policies.items())
         yield _Job(rules, tuple(names), found)
+        if text := _catalogue(rules, rendered[names[0]].site):
+            yield _Job(rules, tuple(names), found, text=text)
         for policy, origin in found:
             for index, path in enumerate(policy.spec.tests):
                 yield _Job(rules, tuple(names), found, path, origin.below("spec", "tests", index))
@@ -98,6 +112,13 @@ def _rule_files(rendered: Rendered) -> Iterator[tuple[str, str]]:
         if folder == FOLDER and name != "kustomization.yaml":
             body = documents.read_foreign(path, text.encode()).documents[0].data
             yield name, "".join(body["data"].values()) if "data" in body else emit.yaml(body["spec"])
+
+
+def _catalogue(rules: Iterable[tuple[str, str]], site: Site | None) -> str:
+    """The unit tests of the groups of the catalogue that are among the rules; empty where none is."""
+    files = {name for name, _ in rules}
+    groups = [name for name in catalog.CATALOG if f"kubevirt-policy-{name}.yaml" in files]
+    return json.dumps(unit_tests(groups, rule_objects.source(site))) if groups and site is not None else ""
 
 
 def _read(tree: Tree, path: str) -> str:
@@ -113,12 +134,12 @@ def _run(program: Path, job: _Job, tests: Mapping[str, str]) -> Ended:
         for name, text in job.rules:
             Path(folder, name).write_text(text, encoding="utf-8")
             names.append(name)
-        if not job.test:
+        if not (job.test or job.text):
             checked = [promtool.check_rules(program, Path(folder, name)) for name in names]
             return Ended(any(one.failed for one in checked), tuple(line for one in checked for line in one.lines))
         path = Path(folder, "unit-tests.yml")
         try:
-            path.write_text(promtool.with_rules(tests[job.test], names), encoding="utf-8")
+            path.write_text(promtool.with_rules(job.text or tests[job.test], names), encoding="utf-8")
         except ValueError as error:
             return Ended(True, (f"   {job.test}: {error}",))
         return promtool.test_rules(program, path)
@@ -135,7 +156,8 @@ def _finding(job: _Job, ended: Ended) -> Finding:
     ]
     where = job.at.position if job.at else Position(job.policies[0][1].position.file) if job.policies else Position(".")
     rules = f", on {', '.join(sorted({name for name, _ in places}))}" if places else ""
-    what = f"the unit tests of {job.test} fail{rules}" if job.test else f"promtool refuses the rules{rules}"
+    tested = job.test or job.text
+    what = f"the unit tests of {job.title} fail{rules}" if tested else f"promtool refuses the rules{rules}"
     said = "\n".join(["Correct the rule or the test. promtool says:", *_excerpt(ended.lines)])
     code = "rules/test-failed"
     return Finding(code, SEVERITIES[code], places[0][1] if places else where, what, said, job.clusters)
@@ -158,6 +180,7 @@ def _summary(jobs: Sequence[_Job], failures: int) -> str:
     if not jobs:
         return "No policy brings rules."
     words = f"{tests} file{'s' if tests != 1 else ''} of unit tests"
+    words += " and the catalogue's own" if any(job.text for job in jobs) else ""
     clusters = len({name for job in jobs for name in job.clusters})
     outcome = f"{failures} failed" if failures else "all passed"
     return f"Tested the rules of {clusters} cluster{'s' if clusters != 1 else ''} with {words}: {outcome}."

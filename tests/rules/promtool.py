@@ -17,10 +17,12 @@ INTERVAL = 30
 STEPS = 240
 
 
-def rule_file(folder: Path, convention: Convention, names: Sequence[str] = ("rebalancing",)) -> Path:
+def rule_file(
+    folder: Path, convention: Convention, names: Sequence[str] = ("rebalancing",), interval: int = INTERVAL
+) -> Path:
     """The catalogue's groups and those that they need, as Prometheus reads them."""
     groups = []
-    for group in catalog.groups(names, catalog.Source(convention, INTERVAL)).values():
+    for group in catalog.groups(names, catalog.Source(convention, interval)).values():
         rules = [_rule(rule) for rule in group.rules]
         groups.append({"name": group.name, "interval": group.interval, "rules": rules})
     path = folder / "rules.yaml"
