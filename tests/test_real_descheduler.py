@@ -209,10 +209,7 @@ def bed(
 ) -> Iterator[Bed]:
     """All that is rendered is applied, the token is there, and so are the series of all cases."""
     folder = tmp_path_factory.mktemp("descheduler")
-    for name in (TOKENS, MACHINES, PROTECTED):
-        apiserver.create_at("/api/v1/namespaces", {"metadata": {"name": name}})
-    secret = {"metadata": {"name": "prometheus"}, "stringData": {"prometheusAuthToken": "any"}}
-    apiserver.create_at(f"/api/v1/namespaces/{TOKENS}/secrets", secret)
+    surround(apiserver)
     files = rendered(prometheus).files
     objects = [
         yaml.safe_load(text)
@@ -230,6 +227,16 @@ def bed(
     yield Bed(descheduler, apiserver, account, prometheus, folder)
     for body in objects:
         apiserver.delete(apiserver.path(body))
+
+
+def surround(access: Access) -> None:
+    """The namespaces and the token that it needs.  They stay: nothing here would finish the deletion of a namespace."""
+    for name in (TOKENS, MACHINES, PROTECTED):
+        access.ensure_namespace(name)
+    secrets = f"/api/v1/namespaces/{TOKENS}/secrets"
+    if not access.exists(f"{secrets}/prometheus"):
+        secret = {"metadata": {"name": "prometheus"}, "stringData": {"prometheusAuthToken": "any"}}
+        access.create_at(secrets, secret)
 
 
 def series() -> dict[str, str]:

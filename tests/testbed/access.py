@@ -81,6 +81,11 @@ class Access:
         scope = f"/namespaces/{body['metadata']['namespace']}" if kind["namespaced"] else ""
         return f"{base}{scope}/{kind['name']}/{body['metadata']['name']}"
 
+    def ensure_namespace(self, name: str) -> None:
+        """A namespace of that name, as tests cannot get rid of one: nothing on the bed would finish its deletion."""
+        if not self.exists(f"/api/v1/namespaces/{name}"):
+            self.create_at("/api/v1/namespaces", {"metadata": {"name": name}})
+
     def create_at(self, path: str, body: dict[str, Any]) -> Any:
         return self.send("POST", path, body)
 
