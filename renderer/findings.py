@@ -86,6 +86,7 @@ SEVERITIES: dict[str, Severity] = {
     "rebalance/pressure-stall": _ERROR,
     "rebalance/prometheus": _ERROR,
     "rebalance/protected-namespace": _ERROR,
+    "rebalance/query-nan": _WARNING,
     "rebalance/query-range": _WARNING,
     "rebalance/reboots": _NOTE,
     "rebalance/scheduler-conflict": _ERROR,

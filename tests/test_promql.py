@@ -113,3 +113,28 @@ LABELS = [
 @pytest.mark.parametrize(("text", "lost"), LABELS)
 def test_lost_label(text: str, lost: bool) -> None:
     assert parse(text).loses("instance") is lost
+
+
+NUMBERS = {
+    "a / b": True,
+    "a % b": True,
+    "clamp(a / b, 0, 1)": True,
+    "max by (instance) (1 - a / on (instance) b)": True,
+    "a / 0": True,
+    "a / (b + 1)": True,
+    "c or a / b": True,
+    "a / b and c": True,
+    "a / 100": False,
+    "a / (2)": False,
+    "a / (b > 0)": False,
+    "a / b >= 0": False,
+    "clamp(a / b, 0, 1) >= 0": False,
+    "c and a / b": False,
+    "count(a / b)": False,
+    "rate(a[5m]) * 2": False,
+}
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_a_division_by_zero_that_reaches_the_result(text: str) -> None:
+    assert parse(text).may_be_nan is NUMBERS[text]

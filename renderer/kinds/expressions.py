@@ -57,6 +57,11 @@ def check(text: str, at: Origin, use: Use) -> Iterator[Problem]:
         yield Problem("rules/syntax", place, message, use.no_samples)
 
 
+def may_be_nan(text: str) -> bool:
+    """Whether a division by zero may reach the result."""
+    return promql.parse(text).may_be_nan
+
+
 def judge(text: str, at: Origin, use: Use, site: Site, interval: str | None = None) -> Iterator[Problem]:
     """What the cluster's Prometheus does not know, and windows that are too short for its scrapes.
 

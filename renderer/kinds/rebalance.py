@@ -128,6 +128,10 @@ def _check_metric(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     from renderer.kinds import expressions
 
     yield from expressions.check(spec.utilization.query, at.below("query"), expressions.QUERY)
+    if expressions.may_be_nan(spec.utilization.query):
+        message = "the query divides by what may be zero: the result is NaN then, and NaN passes for an idle node"
+        help = "Write a / (b > 0), or end with >= 0: both drop the sample. clamp() does not."
+        yield Problem("rebalance/query-nan", at.below("query"), message, help)
     if _leaves_ratio(query):
         message = (
             "the query adds up rates and neither divides nor clamps them: one value above 1, of any node, "

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from renderer.promql import labels
+from renderer.promql import labels, numbers
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.tokens import Token, tokens
 
@@ -73,6 +73,11 @@ class Expression:
     def loses(self, label: str) -> bool:
         """Whether the result surely has no such label."""
         return self.tree is not None and labels.loses(self.tree, label)
+
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether a division by zero may reach the result."""
+        return self.tree is not None and numbers.unguarded(self.tree)
 
     @property
     def start(self) -> int:

@@ -53,6 +53,10 @@ def test_functions_are_old_enough() -> None:
     assert {name for name in called if not prometheus.known(name, oldest)} == set()
 
 
+def test_no_record_can_be_nan() -> None:
+    assert [rule.name for rule in RULES if promql.parse(rule.expr).may_be_nan] == []
+
+
 def test_order() -> None:
     """A rule reads only what was recorded before it, or by a group that comes along."""
     known: set[str] = set()

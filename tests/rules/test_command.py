@@ -49,7 +49,9 @@ def test_passing(tmp_path: Path, promtool: Path) -> None:
     repository(tmp_path, UNIT.format(value="1"), catalog=["rebalancing"])
     ended = run(tmp_path, promtool)
     assert (ended.returncode, ended.stdout) == (0, "")
-    assert "Tested the rules of 2 clusters with 1 file of unit tests and the catalogue's own: all passed." in ended.stderr
+    assert (
+        "Tested the rules of 2 clusters with 1 file of unit tests and the catalogue's own: all passed." in ended.stderr
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["policies", "t"]
 
 

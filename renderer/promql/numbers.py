@@ -1,0 +1,46 @@
+"""Whether the samples of an expression can be NaN because something was divided by zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DROPPING = {"==", ">", ">=", "<", "<="}
+_DIVIDING = {"/", "%"}
+_COUNTING = {"count", "group", "count_values"}
+
+
+def unguarded(node: Any) -> bool:
+    """Whether a quotient whose denominator may be zero reaches the result, and no comparison drops what is no number.
+
+    `clamp` and aggregations hand a NaN on.
+    """
+    match type(node).__name__:
+        case "BinaryExpr":
+            return _binary(node)
+        case "AggregateExpr":
+            return str(node.op).strip() not in _COUNTING and unguarded(node.expr)
+        case "Call":
+            return any(unguarded(argument) for argument in node.args)
+        case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
+            return unguarded(node.expr)
+        case _:
+            return False
+
+
+def _binary(node: Any) -> bool:
+    operator = str(node.op).strip()
+    if operator in _DROPPING:
+        return False
+    if operator in _DIVIDING and not _nonzero(node.rhs):
+        return True
+    if operator in ("and", "unless"):
+        return unguarded(node.lhs)
+    return unguarded(node.lhs) or unguarded(node.rhs)
+
+
+def _nonzero(node: Any) -> bool:
+    while type(node).__name__ == "ParenExpr":
+        node = node.expr
+    if type(node).__name__ == "NumberLiteral":
+        return bool(node.val)
+    return type(node).__name__ == "BinaryExpr" and str(node.op).strip() in _DROPPING
