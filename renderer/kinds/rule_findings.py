@@ -12,11 +12,13 @@ from renderer.kinds.fields import shown
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin, Problem
 from renderer.releases import prometheus
+from renderer.releases.platform_records import OPENSHIFT
 
 _RESERVED = {
     "descheduler:": "the descheduler operator records under that name, and rewrites its rules",
     "kubevirt_policy:": "the catalogue records under that name",
 }
+_RENAME = "Choose a prefix of your own, as in team:node_load:rate5m."
 _WORD = re.compile(r"(?<![\w.$])[A-Za-z_]\w*")
 _KEYWORDS = frozenset(
     ("if", "else", "end", "range", "with", "define", "template", "block", "break", "continue", "nil", "true", "false")
@@ -43,8 +45,7 @@ def _check_record(rule: Rule, at: Origin) -> Iterator[Problem]:
     name = rule.record or ""
     for prefix, reason in _RESERVED.items():
         if name.startswith(prefix):
-            help = "Choose a prefix of your own, as in team:node_load:rate5m."
-            yield Problem("rules/reserved-name", at.below("record"), f"{shown(name)}: {reason}", help)
+            yield Problem("rules/reserved-name", at.below("record"), f"{shown(name)}: {reason}", _RENAME)
     if ":" not in name:
         message = f"{shown(name)} looks like a metric of an exporter: recorded series have a colon in their name"
         yield Problem("rules/record-name", at.below("record"), message, "Name it level:metric:operation.")
@@ -77,6 +78,9 @@ def _check_template(text: str, at: Origin) -> Iterator[Problem]:
 def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[Problem]:
     """What the cluster's Prometheus does not know, and windows that are too short for its scrapes."""
     yield from expressions.judge(rule.expr, at.below("expr"), expressions.RULE, site, interval)
+    if site.platform == "openshift" and rule.record in OPENSHIFT:
+        message = f"{shown(rule.record)}: OpenShift's own monitoring records that series, which would get two sources"
+        yield Problem("rules/reserved-name", at.below("record"), message, _RENAME)
     if rule.keep_firing_for and site.prometheus is not None:
         since = prometheus.KEEP_FIRING_FOR
         if (site.prometheus.major, site.prometheus.minor) < since:
