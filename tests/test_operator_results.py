@@ -19,7 +19,8 @@ import yaml
 from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.kinds.upstream_policy import RECORDS, Source, policy
 from renderer.releases.descheduler import RELEASES
-from renderer.releases.descheduler_operator import METRICS, TABLE
+from renderer.releases.descheduler_operator import TABLE
+from renderer.releases.operator_metrics import METRICS
 from tests import repository
 from tests.facts import facts
 

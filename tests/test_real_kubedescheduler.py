@@ -20,7 +20,8 @@ from renderer.kinds.kube_descheduler import body as rendered_body
 from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.model import Finding
 from renderer.releases import descheduler_operator as operator
-from renderer.releases.descheduler_operator import METRICS, TABLE, Schema
+from renderer.releases.descheduler_operator import TABLE, Schema
+from renderer.releases.operator_metrics import METRICS
 from tests import repository
 from tests.facts import facts
 from tests.testbed.access import Access, Refused

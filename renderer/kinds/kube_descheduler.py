@@ -9,6 +9,7 @@ from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.model import Body
 from renderer.releases import descheduler_operator as operator
 from renderer.releases.descheduler_operator import Schema, Tainter
+from renderer.releases.operator_metrics import METRICS, QUERY_PREFIX
 
 
 def body(spec: RebalanceSpec, schemas: Sequence[Schema], annotations: dict[str, str]) -> Body:
@@ -89,8 +90,8 @@ def _scope(spec: RebalanceSpec) -> Iterator[tuple[str, Any]]:
 def utilization(metric: str | Query) -> str:
     """The operator's word for a metric."""
     if isinstance(metric, Query):
-        return f"{operator.QUERY_PREFIX}{metric.query.strip()}"
-    return operator.METRICS[metric].spelling
+        return f"{QUERY_PREFIX}{metric.query.strip()}"
+    return METRICS[metric].spelling
 
 
 PRESSURE_ARGUMENT = "psi=1"

@@ -12,6 +12,7 @@ from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler_operator as operator
 from renderer.releases.descheduler_operator import Schema
+from renderer.releases.operator_metrics import METRICS
 
 NODE_TUNING = "_node-tuning"
 """Stands apart from the cluster's folder: what is in it reboots nodes."""
@@ -110,8 +111,8 @@ def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator
         yield Problem(
             "rebalance/unsupported", at, message, "Leave utilization out there; metrics came with schema 4.18."
         )
-    elif isinstance(metric, str) and operator.minor(schema.name) < operator.METRICS[metric].since:
-        since = operator.METRICS[metric].since
+    elif isinstance(metric, str) and operator.minor(schema.name) < METRICS[metric].since:
+        since = METRICS[metric].since
         message = f"{schema.title} does not know utilization {metric}: {operator.OLD_POLICY}"
         help = f"It came with schema 4.{since}. Write utilization: CPUCombined there, the nearest that it knows."
         help += _unsettled(schema) if since == operator.minor(schema.name) + 1 else ""
@@ -166,7 +167,7 @@ def _judge_query(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     """The one built-in metric that is no ratio: it counts busy cores (cluster-monitoring-operator prometheus-rule)."""
     if spec.metric == "CPUUsage":
         message = (
-            f"PrometheusCPUUsage asks for {operator.METRICS['CPUUsage'].query}, the number of busy cores: "
+            f"PrometheusCPUUsage asks for {METRICS['CPUUsage'].query}, the number of busy cores: "
             "one node above one core ends the whole cycle and nothing is balanced"
         )
         help = "Write utilization: {query: 'descheduler:nodeutilization:cpu:avg1m'}, the same as a ratio."

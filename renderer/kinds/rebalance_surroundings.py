@@ -11,7 +11,8 @@ from renderer.kinds.fields import leaves_repository
 from renderer.kinds.kube_descheduler import PRESSURE_ARGUMENT
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
-from renderer.releases.descheduler_operator import METRICS, Schema
+from renderer.releases.descheduler_operator import Schema
+from renderer.releases.operator_metrics import METRICS
 
 _ROLE = "machineconfiguration.openshift.io/role"
 

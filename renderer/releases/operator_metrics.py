@@ -1,0 +1,40 @@
+"""How the Kube Descheduler Operator spells what load is measured by, and what it asks Prometheus for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A utilization profile: the operator's word for it, its first schema, and what it asks Prometheus.
+
+    `needs_pressure`: without pressure metrics there are no samples at all.
+    """
+
+    spelling: str
+    since: int
+    query: str
+    needs_pressure: bool = True
+
+
+_WAITING = "node_pressure_cpu_waiting_seconds_total"
+
+METRICS: dict[str, Metric] = {
+    "CPUUsage": Metric("PrometheusCPUUsage", 18, "instance:node_cpu:rate:sum", needs_pressure=False),
+    "CPUPressure": Metric("PrometheusCPUPSIPressure", 18, f"rate({_WAITING}[1m])"),
+    "CPUPressureByUtilization": Metric("PrometheusCPUPSIPressureByUtilization", 18, f"rate({_WAITING}[1m])"),
+    "CPUCombined": Metric("PrometheusCPUCombined", 18, "descheduler:combined_utilization_and_pressure:avg1m"),
+    # The only one whose literal ends in "Profile" (release-4.21 pkg/apis/descheduler/v1/types_descheduler.go:212).
+    "CPUMemoryCombined": Metric(
+        "PrometheusCPUMemoryCombinedProfile",
+        21,
+        "descheduler:node:linear_amplified_ideal_point_positive_distance:k3:avg1m",
+    ),
+    "MemoryPressure": Metric("PrometheusMemoryPSIPressure", 18, "rate(node_pressure_memory_waiting_seconds_total[1m])"),
+    "IOPressure": Metric("PrometheusIOPSIPressure", 18, "rate(node_pressure_io_waiting_seconds_total[1m])"),
+}
+"""Checked by the operator alone: the CRD takes any text (main target_config_reconciler.go:962)."""
+
+QUERY_PREFIX = "query:"
+"""Any PromQL follows it (release-4.18 target_config_reconciler.go:807, main :980)."""
