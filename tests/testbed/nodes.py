@@ -16,7 +16,9 @@ from tests.testbed.access import Access, Refused
 
 NODES = "/api/v1/nodes"
 SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
-JSON_PATCH, MERGE_PATCH = "application/json-patch+json", "application/merge-patch+json"
+JSON, JSON_PATCH, MERGE_PATCH = "application/json", "application/json-patch+json", "application/merge-patch+json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""To be answered with little of an object."""
 WORKERS = 4
 IMAGES = 40
 CONDITIONS = 30
@@ -33,12 +35,12 @@ class Wire:
         context = ssl.create_default_context(cafile=str(access.authority))
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # the server makes its certificate by itself
         self._connection = http.client.HTTPSConnection("127.0.0.1", access.port, timeout=_SECONDS, context=context)
-        self._headers = {"Authorization": f"Bearer {access.token}", "Accept": "application/json"}
+        self._headers = {"Authorization": f"Bearer {access.token}"}
 
-    def send(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
+    def send(self, method: str, path: str, body: Any = None, content_type: str = JSON, accept: str = JSON) -> Any:
         """The answer's body.  Raises `Refused` for an answer that is none of 2xx."""
         text = None if body is None else json.dumps(body)
-        self._connection.request(method, path, text, {**self._headers, "Content-Type": content_type})
+        self._connection.request(method, path, text, {**self._headers, "Content-Type": content_type, "Accept": accept})
         answer = self._connection.getresponse()
         content = answer.read()
         if not http.client.OK <= answer.status < http.client.MULTIPLE_CHOICES:
