@@ -205,14 +205,12 @@ def test_one_is_left_even_where_pods_can_go_to_none() -> None:
     assert levels(plan(nodes, samples, config())) == [2, 2, 0]
 
 
-def test_a_node_that_cannot_have_our_taint_is_no_sign_that_others_have_one() -> None:
-    """What stands in its way is somebody else's taint with our key, so that it has `appropriate` alone."""
-    alien = {**OVER, "value": "yes"}
-    nodes, samples = made([2, 1, 2], [alien, FAIR], [], [])
-    chosen = config(0, 0, hysteresis_points=1, max_tainted_percent=34)
-    after = applied(plan(nodes, samples, chosen))
-    assert [choice.wanted for choice in plan(after, samples, chosen).choices] == [None, None, None]
-    assert levels(plan(after, samples, chosen))[2] == 0
+def test_a_node_that_cannot_have_our_taint_counts_as_appropriate() -> None:
+    """Somebody else's taint has the key; the share goes to others."""
+    nodes, samples = made([90, 80, 10], [{**OVER, "value": "yes"}], [], [])
+    planned = plan(nodes, samples, config(max_tainted_percent=34))
+    assert levels(planned) == [1, 2, 0]
+    assert reasons(planned)["a"] is Reason.BARRED
 
 
 def test_only_nodes_that_pods_can_go_to_make_the_others_worse() -> None:

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     OVER = "over-utilized"
     HELD = "over-utilized until it falls by the band"
     SHARE = "over-utilized, but beyond the share that may be tainted"
+    BARRED = "over-utilized, but somebody else's taint stands in the way"
     SETTLED = "no node that pods can go to is under-utilized"
     KEPT = "not judged: as it was"
     CLEANED = "not judged: cleaned"
@@ -170,9 +171,14 @@ def _judge(loads: list[_Load], scale: _Scale, left: int) -> list[Choice]:
     feasible = [one for one in writable if one.node.feasible]
     # Where all nodes are reserved by hard taints, the pods in question tolerate them.
     destinations = feasible or [one for one in writable if not one.node.cordoned]
-    chosen = _chosen([one for one in writable if scale.over(one)], destinations, scale, left)
+    over = [one for one in writable if scale.over(one) and not _barred(one)]
+    chosen = _chosen(over, destinations, scale, left)
     graded = _graded(writable, destinations, scale)
     return [_choice(one, scale, chosen=one.node.name in chosen, graded=graded) for one in loads]
+
+
+def _barred(one: _Load) -> bool:
+    return OVERUTILIZED in taints.taken(one.node.taints)
 
 
 def _chosen(over: list[_Load], destinations: list[_Load], scale: _Scale, left: int) -> set[str]:
@@ -202,9 +208,7 @@ def _graded(writable: list[_Load], destinations: list[_Load], scale: _Scale) -> 
     """
     if any(one.usage is Usage.UNDER for one in destinations):
         return True
-    before = any(
-        one.node.keys == LEVELS[Usage.APPROPRIATE] and not taints.strangers(one.node.taints) for one in writable
-    )
+    before = any(one.node.keys == LEVELS[Usage.APPROPRIATE] for one in writable)
     return before and any(not one.node.keys and scale.near(one) for one in destinations)
 
 
@@ -214,7 +218,7 @@ def _choice(one: _Load, scale: _Scale, *, chosen: bool, graded: bool) -> Choice:
         return Choice(one.node, int(Usage.OVER), Reason.HELD if held else Reason.OVER, one.points)
     level = int(graded)
     if scale.over(one):
-        return Choice(one.node, level, Reason.SHARE, one.points)
+        return Choice(one.node, level, Reason.BARRED if _barred(one) else Reason.SHARE, one.points)
     if scale.appropriate(one):
         return Choice(one.node, level, Reason.APPROPRIATE if graded else Reason.SETTLED, one.points)
     return Choice(one.node, 0, Reason.UNDER if one.usage is Usage.UNDER else Reason.BAND, one.points)

@@ -42,17 +42,21 @@ def hard(taints: Sequence[Taint] | None) -> bool:
     return any(taint.get("effect") in HARD for taint in taints or ())
 
 
+def taken(taints: Sequence[Taint] | None) -> frozenset[str]:
+    """Our keys that we cannot add: somebody else's taint has the key with our effect, and the API server allows one."""
+    found = (taint for taint in taints or () if taint.get("key") in TAINTS and taint.get("effect") == EFFECT)
+    return frozenset(taint["key"] for taint in found if not ours(taint))
+
+
 def settled(taints: Sequence[Taint] | None, wanted: frozenset[str]) -> list[Taint]:
     """The list that a node should have: what is not ours as and where it is, ours only of the wanted keys, once each.
 
-    What is missing is appended.  Where somebody else's taint has our key and our effect, ours cannot be added: the API
-    server allows one of a key and effect.
+    What is missing is appended, but for keys that are taken.
     """
     listed = list(taints or ())
-    taken = {taint.get("key") for taint in listed if taint.get("effect") == EFFECT and not ours(taint)}
     kept: list[Taint] = []
     for taint in listed:
         if not ours(taint) or (taint["key"] in wanted and taint["key"] not in keys(kept)):
             kept.append(taint)
-    missing = [key for key in TAINTS if key in wanted and key not in keys(kept) and key not in taken]
+    missing = [key for key in TAINTS if key in wanted and key not in keys(kept) | taken(listed)]
     return kept + [{"key": key, "value": VALUE, "effect": EFFECT} for key in missing]
