@@ -52,22 +52,25 @@ def _utilization(source: Source) -> list[Rule]:
     window = source.window
     # No CPU idles faster than time runs: a rate far above 1 is a counter that went back a little, taken for a reset.
     idle = f'1 - avg without (cpu, mode) (rate(node_cpu_seconds_total{{mode="idle"}}[{window}]) < 1.5)'
-    cores = f"""\
-max by (node) (rate(container_cpu_usage_seconds_total{{id="/", node!=""}}[{window}]))
-/ on (node)
-max by (node) (machine_cpu_cores{{node!=""}} > 0)"""
+    cores = f'rate(container_cpu_usage_seconds_total{{id="/", %s}}[{window}])', "machine_cpu_cores{%s} > 0"
     free = f"""\
 1 -
   avg_over_time(node_memory_MemAvailable_bytes[{window}])
   / (avg_over_time(node_memory_MemTotal_bytes[{window}]) > 0)"""
-    working = """\
-max by (node) (container_memory_working_set_bytes{id="/", node!=""})
-/ on (node)
-max by (node) (machine_memory_bytes{node!=""} > 0)"""
+    working = 'container_memory_working_set_bytes{id="/", %s}', "machine_memory_bytes{%s} > 0"
     return [
-        Rule(ratio(by_node(idle, source), by_name(cores)), record=CPU),
-        Rule(ratio(by_node(free, source), by_name(working)), record=MEMORY),
+        Rule(ratio(by_node(idle, source), *_of_kubelets(*cores, source)), record=CPU),
+        Rule(ratio(by_node(free, source), *_of_kubelets(*working, source)), record=MEMORY),
     ]
+
+
+def _of_kubelets(used: str, whole: str, source: Source) -> tuple[str, str]:
+    """A share by the label `node`, which prometheus-operator adds to a kubelet's series; else by `instance`."""
+
+    def share(label: str, matcher: str) -> str:
+        return f"max by ({label}) ({used % matcher})\n/ on ({label})\nmax by ({label}) ({whole % matcher})"
+
+    return by_name(share("node", 'node!=""')), by_node(share("instance", 'node=""'), source)
 
 
 def _stalls(source: Source) -> list[Rule]:

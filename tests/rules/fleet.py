@@ -17,7 +17,10 @@ MEMORY = 64 * 2**30
 
 @dataclass(frozen=True)
 class Node:
-    """A node's use of CPU and memory, its pressures (cpu, memory, io) and where its numbers come from."""
+    """A node's use of CPU and memory, its pressures (cpu, memory, io) and where its numbers come from.
+
+    `labelled`: the series of its kubelet have a label for the node; else `instance` is its name.
+    """
 
     name: str
     cpu: float = 0.25
@@ -27,6 +30,7 @@ class Node:
     roles: tuple[str, ...] = ()
     exporters: int = 1
     kubelet: bool = True
+    labelled: bool = True
     waiting: float = 0.0
 
     @property
@@ -77,7 +81,7 @@ def _exporter(node: Node, number: int, convention: Convention) -> Iterator[Serie
 
 
 def _kubelet(node: Node) -> Iterator[Series]:
-    base = f'node="{node.name}",instance="{node.host}:10250"'
+    base = f'node="{node.name}",instance="{node.host}:10250"' if node.labelled else f'instance="{node.name}"'
     yield Series(f'container_cpu_usage_seconds_total{{{base},id="/"}}', 4 * node.cpu)
     yield Series(f"machine_cpu_cores{{{base}}}", value=4)
     yield Series(f'container_memory_working_set_bytes{{{base},id="/"}}', value=round(MEMORY * node.memory))
@@ -159,6 +163,11 @@ FLEETS: Mapping[str, Sequence[Node]] = {
         Node("a", 0.9, 0.8, (0.4, 0.2, 0.1)),
         Node("b", 0.6, 0.7, exporters=0),
         Node("c", 0.1, 0.2),
+    ],
+    "kubelets without a label for the node": [
+        Node("a", 0.9, 0.8, (0.4, 0.2, 0.1), labelled=False),
+        Node("b", 0.6, 0.7, exporters=0, labelled=False),
+        Node("c", 0.1, 0.2, labelled=False),
     ],
     "nothing from one": [Node("a", 0.9, 0.8), Node("b", 0.6, 0.7, exporters=0, kubelet=False), Node("c", 0.1, 0.2)],
     "no kubelet metrics": [Node("a", 0.9, 0.8, kubelet=False), Node("b", 0.2, 0.7, kubelet=False)],
