@@ -73,16 +73,15 @@ def _spread() -> list[Rule]:
 
 
 def _tainter_age() -> Rule:
-    """Since the newest sign of a good pass; where there was none yet, since the job was made.
+    """Since the newest sign of a good pass; a CronJob without any is as old as it is.
 
     OpenShift's kube-state-metrics drops all `kube_…_created` (cluster-monitoring-operator
     assets/kube-state-metrics/deployment.yaml), hence the alert looks for a missing age as well.
     """
     signs = (
-        "kubevirt_policy_softtaint_last_good_pass_timestamp_seconds > 0",
+        "kubevirt_policy_softtaint_last_good_pass_timestamp_seconds",
         f'kube_cronjob_status_last_successful_time{{namespace="{TAINTER}"}}',
         f'kube_cronjob_created{{namespace="{TAINTER}"}}',
-        f'kube_deployment_created{{namespace="{TAINTER}"}}',
     )
     newest = indent("\nor\n".join(signs), "  ")
     return Rule(f"time() - max(\n{newest}\n)", record=TAINTER_AGE)
@@ -119,15 +118,21 @@ def _flapping() -> Rule:
 
 
 def _tainter_failing() -> Rule:
-    """Late is what is later than three of the job's own periods: it may run once an hour."""
+    """Late is what is later than three of the job's own periods: it may run once an hour.
+
+    A Deployment whose metrics are not there is judged by its pods alone: on OpenShift another Prometheus has them.
+    """
     here = f'namespace="{TAINTER}"'
     before = f"kube_cronjob_status_last_schedule_time{{{here}}} or kube_cronjob_created{{{here}}}"
     period = f"(max(kube_cronjob_next_schedule_time{{{here}}}) - max({before}))"
     late = f"{TAINTER_AGE} > {LONG_AGO}\nunless on ()\n{TAINTER_AGE} <= 3 * {period}"
-    there = f"group(kube_cronjob_info{{{here}}} or kube_deployment_spec_replicas{{{here}}} > 0)"
+    never = f"group(kube_cronjob_info{{{here}}})\nunless on ()\n{TAINTER_AGE}"
+    down = f"max(kube_deployment_spec_replicas{{{here}}}) > 0\nunless on ()\n"
+    down += f"max(kube_deployment_status_replicas_available{{{here}}}) > 0"
+    cases = "\nor on ()\n".join(f"(\n{indent(case, '  ')}\n)" for case in (late, never, down))
     return alert(
         "KubeVirtPolicySoftTainterFailing",
-        f"{late}\nor on ()\n(\n  {there}\n  unless on () {TAINTER_AGE}\n)",
+        cases,
         wait="10m",
         summary="The soft-tainter has not finished a pass for half an hour.",
         description=(

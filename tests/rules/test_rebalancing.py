@@ -128,6 +128,15 @@ def job(last: str = "", created: str = "", **more: str) -> dict[str, str]:
     return {series: values for series, values in given.items() if values}
 
 
+def deployment(wanted: str, available: str = "") -> dict[str, str]:
+    name = f'namespace="{TAINTER}",deployment="{TAINTER}"'
+    given = {
+        f"kube_deployment_spec_replicas{{{name}}}": wanted,
+        f"kube_deployment_status_replicas_available{{{name}}}": available,
+    }
+    return {series: values for series, values in given.items() if values}
+
+
 TAINTER_RUNS: Mapping[str, tuple[dict[str, str], str]] = {
     "a CronJob that never fails": (job("0+30x360", "0+0x360"), ""),
     "a CronJob that fails from its 60th minute on": (job("0+30x120 3600+0x240", "0+0x360"), "89m 91m"),
@@ -159,20 +168,13 @@ TAINTER_RUNS: Mapping[str, tuple[dict[str, str], str]] = {
         "",
     ),
     "a Deployment that never succeeds": (
-        {
-            "kubevirt_policy_softtaint_last_good_pass_timestamp_seconds": "0+0x360",
-            f'kube_deployment_created{{namespace="{TAINTER}",deployment="x"}}': "0+0x360",
-        },
+        {"kubevirt_policy_softtaint_last_good_pass_timestamp_seconds": "0+0x360"},
         "29m 31m",
     ),
-    "a Deployment that is not there, on OpenShift": (
-        {f'kube_deployment_spec_replicas{{namespace="{TAINTER}",deployment="x"}}': "2+0x360"},
-        "9m 11m",
-    ),
-    "a Deployment of no replicas": (
-        {f'kube_deployment_spec_replicas{{namespace="{TAINTER}",deployment="x"}}': "0+0x360"},
-        "",
-    ),
+    "a Deployment without a pod": (deployment("2+0x360", "0+0x360"), "9m 11m"),
+    "a Deployment whose pods nobody counts": (deployment("2+0x360"), "9m 11m"),
+    "a Deployment whose metrics another Prometheus has": (deployment("2+0x360", "1+0x360"), ""),
+    "a Deployment of no replicas": (deployment("0+0x360", "0+0x360"), ""),
     "other people's jobs": (
         {'kube_cronjob_status_last_successful_time{namespace="else",cronjob="x"}': "0+0x360"},
         "",
