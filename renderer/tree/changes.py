@@ -66,8 +66,11 @@ def compare(
     Raises `TreeError` where `folder` itself is a link, or no folder, or cannot be read.
     """
     names = None if clusters is None else frozenset(clusters)
-    wanted = {path: text for path, text in expected.items() if _covered(path[len(folder) + 1 :], names)}
-    folders = {parent for path in wanted for parent in parents(path)}
+    wanted = dict(expected)
+    if names is not None:
+        wanted = {path: text for path, text in expected.items() if _covered(path[len(folder) + 1 :], names)}
+    nearest = {path.rpartition("/")[0] for path in wanted}
+    folders = nearest | {parent for path in nearest for parent in parents(path)}
     changes, crlf, seen = [], [], set()
     for found in _walk(root, folder, names=names, wanted=wanted):
         seen.add(found.path)
@@ -96,10 +99,8 @@ class _Found(Value, frozen=True):
     crlf: bool = False
 
 
-def _covered(below: str, clusters: frozenset[str] | None) -> bool:
+def _covered(below: str, clusters: frozenset[str]) -> bool:
     """Whether a path, taken from the output folder down, belongs to the clusters asked for, or leads to what does."""
-    if clusters is None:
-        return True
     first, _, rest = below.partition("/")
     if first.startswith("_"):
         return not rest or rest.partition("/")[0].partition(".")[0] in clusters
@@ -118,7 +119,7 @@ def _walk(root: Path, top: str, *, names: frozenset[str] | None, wanted: Collect
             continue
         for item in items:
             path = f"{folder}/{item.name}"
-            if not _covered(path[len(top) + 1 :], names):
+            if names is not None and not _covered(path[len(top) + 1 :], names):
                 continue
             if item.is_dir(follow_symlinks=False) and path not in wanted:
                 if folder != top or not item.name.startswith(STAGING):
