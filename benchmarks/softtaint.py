@@ -138,7 +138,8 @@ def _measure(bench: Bench, nodes: int, runs: int) -> None:
     """The bare loop and the first pass in turn, each on nodes without taints; of the others the last round counts."""
     changed = sum(1 for number in range(nodes) if COUNTS[number % 4])
     moved = len(range(0, nodes, SHARE))
-    with _fleet(bench.tainter.admin, nodes), _series(bench.monitoring, nodes):
+    _series(bench.monitoring, nodes)
+    with _fleet(bench.tainter.admin, nodes):
         rounds: list[dict[str, Row]] = []
         bare: list[float] = []
         for _ in range(runs):
@@ -188,15 +189,12 @@ def _make(job: tuple[Access, range]) -> None:
         list(pool.map(lambda number: add(wire(), large(_name(number))), numbers))
 
 
-@contextmanager
-def _series(monitoring: Monitoring, nodes: int) -> Iterator[None]:
+def _series(monitoring: Monitoring, nodes: int) -> None:
     loads = {_name(number): LOADS[number % 4] for number in range(nodes)}
     moved = {_name(number): LOADS[(number + 1) % 4] for number in range(0, nodes, SHARE)}
     samples = {("before", name): load for name, load in loads.items()}
     samples |= {("after", name): load for name, load in {**loads, **moved}.items()}
     monitoring.expose({f'load{{at="{at}",instance="{name}"}}': str(load) for (at, name), load in samples.items()})
-    yield
-    monitoring.expose({})
 
 
 def _bare(account: Access, nodes: int) -> float:
