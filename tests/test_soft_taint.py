@@ -12,10 +12,11 @@ import pytest
 import yaml
 from msgspec import Meta
 
+from renderer.kinds.cluster import SOFT_TAINTER
 from renderer.kinds.fields import Image
 from renderer.kinds.soft_taint_schedule import nearest, schedule
 from renderer.releases.descheduler_operator import DEVIATION, SCHEMAS, STATIC
-from renderer.softtaint.config import Config, decode
+from renderer.softtaint.config import NAME, Config, decode
 from tests import repository
 from tests.test_releases_rebalance import VERSIONS
 
@@ -330,3 +331,7 @@ def test_nothing_else_is_said_while_there_are_errors() -> None:
     assert repository.errors(repository.render([repository.cluster(**KUBERNETES), broken], files)) == {
         "policy/missing-key"
     }
+
+
+def test_a_cluster_knows_the_namespace_of_the_job() -> None:
+    assert SOFT_TAINTER == NAME

@@ -15,6 +15,8 @@ VersionText: TypeAlias = Annotated[
     str, Meta(pattern=r"^(0|[1-9][0-9]{0,4})(\.(0|[1-9][0-9]{0,4})){1,2}(?!\n)$", title="version", examples=["1.14"])
 ]
 Url: TypeAlias = Annotated[str, Meta(pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?(?!\n)$", max_length=2048)]
+SOFT_TAINTER = "kubevirt-policy-softtaint"
+"""Its namespace, which is rendered with it (`renderer.softtaint.config.NAME`, without the cost of its import)."""
 ConfigKey: TypeAlias = Annotated[str, Meta(pattern=r"^[-._a-zA-Z0-9]+(?!\n)$", max_length=253)]
 
 
@@ -172,6 +174,24 @@ class Cluster(Strict, frozen=True, kw_only=True):
         yield from check_path(self.spec.crds, at.below("crds"))
         yield from _check_delivery(self.spec.delivery, at.below("delivery"))
         yield from _check_operator(self.spec, at)
+        yield from _check_namespaces(self.spec, at)
+
+
+def _check_namespaces(spec: ClusterSpec, at: Origin) -> Iterator[Problem]:
+    """The namespace of the soft-tainter comes and goes with it, and everything in it goes along."""
+    token = spec.monitoring.token_secret
+    given = {
+        ("operatorResource", "namespace"): spec.operator_resource.namespace,
+        ("monitoring", "ruleNamespace"): spec.monitoring.rule_namespace,
+        ("monitoring", "tokenSecret", "namespace"): token.namespace if token else None,
+    }
+    for path, name in given.items():
+        if name == SOFT_TAINTER:
+            message = f"{name} is the soft-tainter's own namespace, which is removed with it, and all that is in it"
+            help = "Name another namespace."
+            if "tokenSecret" in path:
+                help = "Keep the token in a namespace of its own, and a copy of it there for the soft-tainter."
+            yield Problem("soft-taint/own-namespace", at.below(*path), message, help)
 
 
 def _check_delivery(delivery: Delivery, at: Origin) -> Iterator[Problem]:

@@ -115,8 +115,8 @@ def _mounted(site: Site) -> Iterator[Problem]:
     if secret is not None and secret[0] != NAME:
         message = f"the soft-tainter cannot read Secret {secret[1]} in namespace {secret[0]}: it runs in {NAME}"
         help = (
-            f"Put the Secret into {NAME} and write namespace: {NAME}; the descheduler reads it there as well. "
-            f"Or keep a copy there, of the same name, with key {descheduler.TOKEN_KEY}."
+            f"Keep a copy in {NAME}, of the same name, with key {descheduler.TOKEN_KEY}: its pods wait until it is "
+            "there. It goes with that namespace, and the Secret itself stays where it is."
         )
         yield Problem("soft-taint/token-secret", at.below("tokenSecret"), message, help)
     if certificate is not None and (site.monitoring.url or "").startswith("https://"):
