@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
+from renderer.kinds import address
 from renderer.kinds.base import Metadata, check_path
 from renderer.kinds.fields import DnsLabel, DnsName, Duration, LabelKey, LabelValue, RepoPath, Strict
 from renderer.model import Origin, Problem, Tree
@@ -175,6 +176,8 @@ class Cluster(Strict, frozen=True, kw_only=True):
         yield from _check_delivery(self.spec.delivery, at.below("delivery"))
         yield from _check_operator(self.spec, at)
         yield from _check_namespaces(self.spec, at)
+        if self.spec.monitoring.url is not None:
+            yield from address.check(self.spec.monitoring.url, at.below("monitoring", "url"))
 
 
 def _check_namespaces(spec: ClusterSpec, at: Origin) -> Iterator[Problem]:
