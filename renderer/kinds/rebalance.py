@@ -9,7 +9,7 @@ from renderer.kinds.base import Metadata, Policy, Request, Site, check_path
 from renderer.kinds.fields import Duration, seconds
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, NamespaceChoice, Query, RebalanceSpec
 from renderer.model import Origin, Problem, Tree
-from renderer.releases.descheduler_operator import OLD_POLICY, PROTECTED
+from renderer.releases.descheduler_operator import OLD_POLICY, protected
 
 _NO_INCLUSION = LOAD_PROFILES | {"CompactAndScale"}
 _LONGEST = 2**31 - 1
@@ -32,7 +32,11 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
         yield from _check_thresholds(spec, at.below("thresholds"))
         yield from _check_priority(spec, at.below("priorityThreshold"))
         yield from _check_namespaces(spec, at.below("namespaces"))
-        yield from _check_metric(spec, at.below("utilization"))
+        if isinstance(spec.utilization, Query):
+            # Late, here and below: the PromQL parser is for policies with a query.
+            from renderer.kinds import rebalance_query
+
+            yield from rebalance_query.check(spec.utilization, at.below("utilization", "query"))
         yield from _check_unused(spec, at)
         for index, pattern in enumerate(spec.manifests):
             yield from check_path(pattern, at.below("manifests", index))
@@ -45,7 +49,11 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
             # Late: a fleet without such a policy starts sooner.
             from renderer.kinds import rebalance_kubernetes, rebalance_openshift
 
-            yield from _judge_query(self.spec, at.below("utilization", "query"), site)
+            if isinstance(self.spec.utilization, Query):
+                from renderer.kinds import rebalance_query
+
+                yield from rebalance_query.judge(self.spec.utilization, at.below("utilization", "query"), site)
+                yield from rebalance_query.rules(self.spec, site, name)
             platform = rebalance_openshift if site.platform == "openshift" else rebalance_kubernetes
             yield from platform.requests(self.spec, at, site, name)
 
@@ -112,46 +120,9 @@ def _check_namespaces(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
 
 def _check_protected(given: NamespaceChoice, at: Origin) -> Iterator[Problem]:
     for index, name in enumerate(given.included or []):
-        if name in PROTECTED or name.startswith("openshift-"):
+        if protected(name):
             message = f"{name} is a protected namespace and can never be included: {OLD_POLICY}"
             yield Problem("rebalance/protected-namespace", at.below("included", index), message, "Remove it.")
-
-
-def _check_metric(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
-    if not isinstance(spec.utilization, Query):
-        return
-    query = spec.utilization.query.strip()
-    if not query:
-        yield Problem("policy/value", at.below("query"), "utilization.query is empty", "Write a PromQL expression.")
-        return
-    # Late, here and below: the PromQL parser is for policies with a query.
-    from renderer.kinds import expressions
-
-    yield from expressions.check(spec.utilization.query, at.below("query"), expressions.QUERY)
-    if expressions.may_be_nan(spec.utilization.query):
-        message = "the query divides by what may be zero: the result is NaN then, and NaN passes for an idle node"
-        help = "Write a / (b > 0), or end with >= 0: both drop the sample. clamp() does not."
-        yield Problem("rebalance/query-nan", at.below("query"), message, help)
-    if _leaves_ratio(query):
-        message = (
-            "the query adds up rates and neither divides nor clamps them: one value above 1, of any node, "
-            "ends the whole cycle and nothing is balanced"
-        )
-        help = "Divide by the capacity, or wrap it as in clamp(…, 0, 1)."
-        yield Problem("rebalance/query-range", at.below("query"), message, help)
-
-
-def _judge_query(spec: RebalanceSpec, at: Origin, site: Site) -> Iterator[Problem]:
-    """What the cluster's Prometheus would make of the query."""
-    if isinstance(spec.utilization, Query):
-        from renderer.kinds import expressions
-
-        yield from expressions.judge(spec.utilization.query, at, expressions.QUERY, site)
-
-
-def _leaves_ratio(query: str) -> bool:
-    sums = any(word in query.replace(" ", "") for word in ("sum(", "sumby(", "sumwithout("))
-    return (sums or "* 100" in query or "100 *" in query) and "/" not in query and "clamp" not in query
 
 
 def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:

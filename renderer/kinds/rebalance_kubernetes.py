@@ -14,13 +14,13 @@ from renderer.kinds import (
 )
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
-from renderer.kinds.rebalance_spec import RebalanceSpec
+from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.kinds.upstream_descheduler import Workload
 from renderer.kinds.upstream_policy import Source
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler
 from renderer.releases.descheduler import RELEASES, Release
-from renderer.releases.descheduler_operator import EXCLUSIVE
+from renderer.releases.descheduler_operator import EXCLUSIVE, protected
 from renderer.releases.versions import parse
 
 
@@ -32,7 +32,7 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
         return
     yield from _judge(spec, releases, site, at)
     if spec.on_removal == "Keep":
-        yield _kept(spec, at.below("onRemoval"))
+        yield _kept(spec, at.below("onRemoval"), site)
     source = Source(site.monitoring.url, site.monitoring.token_secret) if spec.metric and site.monitoring.url else None
     yield from _objects(spec, descheduler.common(releases), source, site, policy)
     if spec.soft_taint is not None:
@@ -44,8 +44,8 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
 def _objects(
     spec: RebalanceSpec, release: Release, source: Source | None, site: Site, policy: str
 ) -> Iterator[Request]:
-    protected = tuple(dict.fromkeys((descheduler.NAMESPACE, site.operator.namespace)))
-    body = upstream_policy.policy(spec, release, source, protected)
+    never = tuple(dict.fromkeys((descheduler.NAMESPACE, site.operator.namespace)))
+    body = upstream_policy.policy(spec, release, source, never)
     workload = Workload(_image_version(site, release), spec.interval_seconds, dry_run=spec.mode == "Predictive")
     query = upstream_policy.query(spec.metric) if spec.metric else ""
     wanted = engine_annotations(site, keep=spec.on_removal == "Keep", text=query)
@@ -55,17 +55,26 @@ def _objects(
         yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
 
 
-def _kept(spec: RebalanceSpec, at: Origin) -> Problem:
+def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:
     delete = f"delete it afterwards: kubectl delete deployment descheduler -n {descheduler.NAMESPACE}"
-    if isinstance(spec.metric, str):
+    if groups := _groups(spec, site):
         message = (
             "once this policy is gone the descheduler stays in the cluster, and its recording rules go: "
             "without samples it evicts nothing and logs an error in each cycle"
         )
-        help = f"Name {upstream_policy.GROUP} in a RecordingRules policy if it is to go on evicting, or {delete}"
+        help = f"Name {' and '.join(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
         return Problem("rebalance/kept", at, message, help)
     message = "once this policy is gone the descheduler stays in the cluster and goes on evicting"
     return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")
+
+
+def _groups(spec: RebalanceSpec, site: Site) -> list[str]:
+    """The groups of the catalogue that come with the policy."""
+    if not isinstance(spec.metric, Query):
+        return [upstream_policy.GROUP] if spec.metric else []
+    from renderer.kinds import rebalance_query  # late: it needs the PromQL parser
+
+    return rebalance_query.groups(spec, site)
 
 
 def _image_version(site: Site, release: Release) -> str:
@@ -88,6 +97,7 @@ def _no_version(site: Site) -> Iterator[Problem]:
 
 def _judge(spec: RebalanceSpec, releases: Sequence[Release], site: Site, at: Origin) -> Iterator[Problem]:
     yield from _conflicts(spec, at.below("profiles"))
+    yield from _protected(spec, site, at.below("namespaces", "included"))
     for release in releases:
         yield from _judge_release(spec, release, at)
     yield from rebalance_background.on_upstream(spec, releases, site, at)
@@ -116,6 +126,15 @@ def _conflicts(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
             if frozenset((name, other)) in EXCLUSIVE:
                 message = f"profiles {other} and {name} exclude each other: one evicts what the other has just placed"
                 yield Problem("rebalance/exclusive-profiles", at.below(index), message, "Keep one of them.")
+
+
+def _protected(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
+    """KubeVirt's namespace; those that are protected everywhere are refused with the policy itself."""
+    own = site.operator.namespace
+    for index, name in enumerate(spec.namespaces.included or []):
+        if name == own and not protected(own):
+            message = f"{name} is KubeVirt's own namespace here, and never evicted from: it can never be included"
+            yield Problem("rebalance/protected-namespace", at.below(index), message, "Remove it.")
 
 
 def _judge_release(spec: RebalanceSpec, release: Release, at: Origin) -> Iterator[Problem]:

@@ -231,6 +231,11 @@ PROTECTED = ("kube-system", "hypershift", "openshift")
 """Namespaces that are never evicted from, and all `openshift-*` (main target_config_reconciler.go:125)."""
 
 
+def protected(namespace: str) -> bool:
+    """Whether a namespace is never evicted from on any cluster."""
+    return namespace in PROTECTED or namespace.startswith("openshift-")
+
+
 STATIC: dict[str, tuple[int, int]] = {"Low": (10, 30), "Medium": (20, 50), "High": (40, 70)}
 DEVIATION: dict[str, tuple[int, int]] = {
     "Low": (10, 10),
