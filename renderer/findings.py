@@ -94,6 +94,7 @@ SEVERITIES: dict[str, Severity] = {
     "rebalance/secret-namespace": _NOTE,
     "rebalance/tls": _WARNING,
     "rebalance/topology": _ERROR,
+    "rebalance/unknown-record": _ERROR,
     "rebalance/unsupported": _ERROR,
     "release/assumed": _NOTE,
     "release/mismatch": _WARNING,

@@ -8,7 +8,7 @@ from renderer.kinds import kube_descheduler, rebalance_background, rebalance_sur
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.kinds.operator_schema import schemas
-from renderer.kinds.rebalance_spec import RebalanceSpec
+from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler_operator as operator
 from renderer.releases.descheduler_operator import Schema
@@ -39,12 +39,25 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
 
         yield from soft_taint.requests(spec, spec.soft_taint, at, site, policy, known)
     if keep:
-        message = "once this policy is gone the KubeDescheduler stays in the cluster and goes on evicting"
-        help = (
-            "Before you remove the policy, commit mode: Predictive, or delete the object afterwards: "
-            f"oc delete kubedescheduler {operator.NAME} -n {operator.NAMESPACE}"
+        yield _kept(spec, at.below("onRemoval"), site)
+
+
+def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:
+    delete = f"delete the object afterwards: oc delete kubedescheduler {operator.NAME} -n {operator.NAMESPACE}"
+    groups = list[str]()
+    if isinstance(spec.metric, Query):
+        from renderer.kinds import rebalance_query  # late: it needs the PromQL parser
+
+        groups = rebalance_query.groups(spec, site)
+    if groups:
+        message = (
+            "once this policy is gone the KubeDescheduler stays in the cluster, and its recording rules go: "
+            "without samples it evicts nothing and logs an error in each cycle"
         )
-        yield Problem("rebalance/kept", at.below("onRemoval"), message, help)
+        help = f"Name {' and '.join(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
+        return Problem("rebalance/kept", at, message, help)
+    message = "once this policy is gone the KubeDescheduler stays in the cluster and goes on evicting"
+    return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")
 
 
 def _no_version(site: Site) -> Iterator[Problem]:

@@ -1,5 +1,6 @@
 """PromQL expressions as values: what is wrong with them and where, what they read, which labels come out."""
 
 from renderer.promql.parsing import Call, Expression, Fault, Window, parse
+from renderer.promql.tokens import place
 
-__all__ = ["Call", "Expression", "Fault", "Window", "parse"]
+__all__ = ["Call", "Expression", "Fault", "Window", "parse", "place"]

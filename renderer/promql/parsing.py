@@ -151,7 +151,7 @@ def _metrics(tree: Any) -> Iterator[str]:
     for node in _nodes(tree):
         selector = node.vector_selector if _type(node) == "MatrixSelector" else node
         if _type(selector) == "VectorSelector":
-            names = [one.value for one in selector.matchers.matchers if one.name == "__name__"]
+            names = [one.value for one in selector.matchers.matchers if one.name == "__name__" and _exact(one)]
             yield from [selector.name] if selector.name else names
 
 
@@ -196,6 +196,10 @@ def _children(node: Any) -> list[Any]:
             return [node.expr]
         case _:
             return []
+
+
+def _exact(matcher: Any) -> bool:
+    return str(matcher.op).endswith(".Equal")
 
 
 def _type(node: Any) -> str:

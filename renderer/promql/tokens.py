@@ -47,6 +47,12 @@ def tokens(text: str) -> Iterator[Token]:
         at = found.end()
 
 
+def place(text: str, name: str) -> tuple[int, int]:
+    """Where a name first stands and how long it is, in characters; the first line where it is no word of its own."""
+    found = next((token for token in tokens(text) if token.text.strip("\"'`") == name), None)
+    return (found.start, len(found.text)) if found else (0, len(text.partition("\n")[0]))
+
+
 def unpaired(found: list[Token]) -> tuple[Token | None, list[Token]]:
     """The first bracket that closes nothing or the wrong one; else all those that are never closed."""
     opened: list[Token] = []
