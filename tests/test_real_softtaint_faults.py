@@ -455,7 +455,7 @@ def patient(tainter: Tainter) -> Iterator[list[tuple[str, subprocess.Popen[str],
         waiting.set()
         for _, process, _ in found:
             process.kill()
-            process.wait()
+            process.communicate()  # closes its pipe as well
 
 
 @pytest.fixture(scope="module", autouse=True)
