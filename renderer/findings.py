@@ -132,6 +132,7 @@ SEVERITIES: dict[str, Severity] = {
     "soft-taint/no-admission": _ERROR,
     "soft-taint/no-load-profile": _ERROR,
     "soft-taint/other-measure": _WARNING,
+    "soft-taint/operator-left-behind": _WARNING,
     "soft-taint/own-namespace": _ERROR,
     "soft-taint/predictive": _ERROR,
     "soft-taint/schedule": _ERROR,

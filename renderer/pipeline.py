@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from renderer import documents, ignores, overlay
 from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
-from renderer.checks import across, left_behind, tended
+from renderer.checks import across, left_behind, operator_left_behind, tended
 from renderer.decode import Decoded, decode
 from renderer.gathering import Gathered
 from renderer.kinds import Policy
@@ -105,6 +105,9 @@ def run(tree: Tree, settings: Settings) -> Outcome:
         leaving = (
             *still_listed(tree, settings.overlays, _forms(rendered)),
             *left_behind(tree, settings.overlays, _tended(rendered)),
+            *operator_left_behind(
+                tree, settings.overlays, {cluster: (one.overlay, one.site) for cluster, one in rendered.items()}
+            ),
         )
         for cluster, problem in leaving:
             gathered.extend([problem], [cluster] if cluster in rendered else ())

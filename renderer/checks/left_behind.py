@@ -34,44 +34,51 @@ def left_behind(tree: Tree, overlays: str, kept: Collection[str]) -> Iterator[tu
 
     `kept` are the clusters that have a tainter still.
     """
-    for cluster in _clusters(tree, overlays):
+    for cluster in clusters(tree, overlays):
         if cluster not in kept:
             path = f"{overlays}/{cluster}/{_CONFIG}"
-            data = _read(tree, path)
+            data = read(tree, path)
             if _ENFORCED.encode() in data:
                 yield cluster, _problem(path, data.decode("utf-8", "replace"))
 
 
 def _problem(path: str, text: str) -> Problem:
-    from renderer.softtaint.taints import EFFECT, TAINTS  # late: hardly ever needed
+    from renderer.softtaint.taints import TAINTS  # late: hardly ever needed
 
     message = (
         f"the job has written the taints {' and '.join(TAINTS)}, and nobody would remove them any more: "
         "they would stay on the nodes"
     )
     folder = path.rpartition("/")[0]
-    untaint = "; ".join(f"kubectl taint nodes --all {key}:{EFFECT}-" for key in TAINTS)
     help = (
         "Write softTaint mode: RemoveOnly first, and go on once a pass has run. Where the cluster is gone, or "
-        f"somebody cleans up by hand, delete {folder} yourself, and once the job is gone run: {untaint}"
+        f"somebody cleans up by hand, delete {folder} yourself, and once the job is gone run: {untaint()}"
     )
-    return Problem("soft-taint/left-behind", Origin(Document(path, {}, _At(path, text))), message, help)
+    return Problem("soft-taint/left-behind", Origin(Document(path, {}, At(path, text, _ENFORCED))), message, help)
 
 
-class _At:
-    """Every field of the file stands where the mode does: the rest of it may be anything."""
+def untaint() -> str:
+    """The commands that remove the taints by hand: one for each key, or nodes with one of the two are left alone."""
+    from renderer.softtaint.taints import EFFECT, TAINTS
 
-    def __init__(self, path: str, text: str) -> None:
-        start = text.find(_ENFORCED)
+    return "; ".join(f"kubectl taint nodes --all {key}:{EFFECT}-" for key in TAINTS)
+
+
+class At:
+    """Every field of the file stands where `words` do: the rest of it may be anything."""
+
+    def __init__(self, path: str, text: str, words: str) -> None:
+        start = text.find(words)
         line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-        self._position = Position(path, line, column, len(_ENFORCED))
+        self._position = Position(path, line, column, len(words))
 
     def at(self, path: Path, *, key: bool = False) -> Position:
         del path, key
         return self._position
 
 
-def _clusters(tree: Tree, overlays: str) -> Iterator[str]:
+def clusters(tree: Tree, overlays: str) -> Iterator[str]:
+    """The clusters that have an overlay in the repository, rendered or not."""
     try:
         entries = tree.list(overlays)
     except TreeError:
@@ -81,7 +88,8 @@ def _clusters(tree: Tree, overlays: str) -> Iterator[str]:
             yield entry.name
 
 
-def _read(tree: Tree, path: str) -> bytes:
+def read(tree: Tree, path: str) -> bytes:
+    """A file, or nothing where it cannot be read."""
     try:
         return tree.read(path)
     except TreeError:
