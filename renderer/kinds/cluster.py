@@ -47,7 +47,10 @@ class NextVersions(Strict, frozen=True, kw_only=True):
         Meta(description="The descheduler operator's CSV version, not the OpenShift minor.", examples=["5.1.5"]),
     ] = None
     descheduler: Annotated[VersionText | None, Meta(description="Upstream descheduler.", examples=["0.34"])] = None
-    kubernetes: Annotated[VersionText | None, Meta(description="Kubernetes.", examples=["1.31"])] = None
+    kubernetes: Annotated[
+        VersionText | None,
+        Meta(description="The API server's; required for softTaint with admission: policy.", examples=["1.31"]),
+    ] = None
     prometheus: Annotated[
         VersionText | None, Meta(description="Rules are checked against its functions.", examples=["2.53"])
     ] = None
