@@ -76,25 +76,39 @@ def _changed(files: list[FileChange]) -> int:
 
 
 _DESCHEDULERS = ("/descheduler/kubedescheduler.yaml", "/descheduler/deployment.yaml")
+_PRESSURE = "-psi-karg.yaml"
+_LEFT = "rebalance/left-behind"
 _ITS_RULES = "recording-rules/kubevirt-policy-load-aware.yaml"
 
 
 def _left_behind(changes: Sequence[Change]) -> Iterator[Finding]:
-    """Deschedulers whose file is gone, and that the delivery engine was told to keep."""
+    """Deschedulers and MachineConfigs whose file is gone, and that the delivery engine was told to keep."""
     gone = {change.path for change in changes if change.state is State.ORPHANED}
     for change in changes:
         kept = any(words in (change.before or "") for words in ("Prune=false", "/prune: disabled"))
         if change.path in gone and change.path.endswith(_DESCHEDULERS) and kept:
             overlay = change.path.rpartition("/descheduler/")[0]
             yield _kept(change.path, blind=f"{overlay}/{_ITS_RULES}" in gone)
+        if change.path in gone and change.path.endswith(_PRESSURE):
+            yield _tuned(change.path)
+
+
+def _tuned(path: str) -> Finding:
+    """Kept by an engine's annotation; without an engine nothing removes it either."""
+    name = path.rpartition("/")[2].removesuffix(".yaml")
+    message = "no policy renders this any more, and it stays in the cluster: its nodes keep psi=1, and do not reboot"
+    help = (
+        "That does no harm. To take it away, in a maintenance window because every node of the pool reboots again: "
+        f"oc delete machineconfig {name}"
+    )
+    return Finding(_LEFT, SEVERITIES[_LEFT], Position(path), message, help)
 
 
 def _kept(path: str, *, blind: bool) -> Finding:
-    code = "rebalance/left-behind"
     effect = "it finds no load without its recording rules, which go as well" if blind else "it goes on evicting"
     message = f"no policy renders this any more, and onRemoval: Keep left it in the cluster: {effect}"
     help = "Delete the object there, or restore the policy with mode: Predictive first."
-    return Finding(code, SEVERITIES[code], Position(path), message, help)
+    return Finding(_LEFT, SEVERITIES[_LEFT], Position(path), message, help)
 
 
 def _summary(clusters: int, files: list[FileChange]) -> str:

@@ -193,10 +193,13 @@ def _node_tuning(spec: RebalanceSpec, site: Site, at: Origin, policy: str) -> It
     pools = site.worker_pools
     message = (
         f"psi=1 reboots every node of pool{'s' if len(pools) > 1 else ''} {' and '.join(pools)}, one after the other: "
-        f"it stands apart under {NODE_TUNING} and is never applied with the rest"
+        f"it stands apart under {NODE_TUNING}, is never applied with the rest, and stays once it is gone from Git"
     )
-    help = "Apply it by itself in a maintenance window, before the policy's other objects."
+    help = (
+        "Apply it by itself in a maintenance window, before the policy's other objects. "
+        "To take it away is by hand, and reboots the nodes again."
+    )
     yield Problem("rebalance/reboots", at.below("pressureStall", "enable"), message, help)
     for pool in pools:
-        body = kube_descheduler.machine_config(pool, engine_annotations(site, custom=True))
+        body = kube_descheduler.machine_config(pool, engine_annotations(site, keep=True, custom=True))
         yield Manifest(NODE_TUNING, kube_descheduler.machine_config_name(pool), body, policy)
