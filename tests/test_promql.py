@@ -138,3 +138,55 @@ NUMBERS = {
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_division_by_zero_that_reaches_the_result(text: str) -> None:
     assert parse(text).may_be_nan is NUMBERS[text]
+
+
+DROPS: dict[str, list[str]] = {
+    "a > 0.5": ["> without bool"],
+    "0.5 != a": ["!= without bool"],
+    "clamp(a < 1, 0, 1)": ["< without bool"],
+    "a > on (instance) b": ["> without bool"],
+    "1 - topk(1, a)": ["topk()"],
+    "topk without (instance) (1, a)": ["topk()"],
+    "limitk(1, a)": ["limitk()"],
+    "absent(a)": ["absent()"],
+    'avg by (instance) (rate(a{node="x"}[5m]))': ['node="x"'],
+    '(a > 0.7) or b{instance="x"}': ["> without bool", 'instance="x"'],
+    "a and on (instance) (b > 1)": ["> without bool"],
+    "a > bool 0.5": [],
+    "a >= 0": [],
+    "0 <= a": [],
+    "clamp(a / (b > 0), 0, 1) >= 0": [],
+    "topk by (instance) (1, a)": [],
+    "topk without (cpu) (1, a)": [],
+    "avg by (instance) (rate(a[5m]) < 1.5)": [],
+    "(a > 0.7) or a * 0": [],
+    "a unless on () b > 1": [],
+    'a * scalar(b{node="x"})': [],
+    'a{node="", instance=~"x"}': [],
+}
+
+
+@pytest.mark.parametrize("text", DROPS)
+def test_what_drops_series(text: str) -> None:
+    assert parse(text).drops(("instance", "node")) == DROPS[text]
+
+
+ORIGINS = {
+    "1 - avg by (instance) (rate(a[5m]))": {"a"},
+    "a / b": {"a", "b"},
+    "a and b": {"a"},
+    "a or b": {"a", "b"},
+    "a * on (instance) group_left (node) b": {"a"},
+    "a * on (pod) group_left (instance) b": {"b"},
+    "b * on (pod) group_right (instance) a": {"b"},
+    "a * scalar(b)": {"a"},
+    'label_replace(a, "instance", "$1", "node", "(.+)")': set(),
+    'label_join(a, "instance", "", "node")': set(),
+    'label_replace(a, "node", "$1", "instance", "(.+)")': {"a"},
+    "sum(a)": set(),
+}
+
+
+@pytest.mark.parametrize("text", ORIGINS)
+def test_where_a_label_comes_from(text: str) -> None:
+    assert parse(text).origins("instance") == ORIGINS[text]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -33,23 +34,46 @@ def check(query: Query, at: Origin) -> Iterator[Problem]:
         message = "the query divides by what may be zero: the result is NaN then, and NaN passes for an idle node"
         help = "Write a / (b > 0), or end with >= 0: both drop the sample. clamp() does not."
         yield Problem("rebalance/query-nan", at, message, help)
-    if _leaves_ratio(text):
+    if what := _leaves_ratio(text):
         message = (
-            "the query adds up rates and neither divides nor clamps them: one value above 1, of any node, "
+            f"the query {what} and neither divides nor clamps: one value above 1, of any node, "
             "ends the whole cycle and nothing is balanced"
         )
         help = "Divide by the capacity, or wrap it as in clamp(…, 0, 1)."
         yield Problem("rebalance/query-range", at, message, help)
+    yield from _check_drops(query, at)
 
 
-def _leaves_ratio(query: str) -> bool:
-    sums = any(word in query.replace(" ", "") for word in ("sum(", "sumby(", "sumwithout("))
-    return (sums or "* 100" in query or "100 *" in query) and "/" not in query and "clamp" not in query
+def _leaves_ratio(query: str) -> str:
+    """What may make more than 1 of ratios, in words; empty where nothing does, or where it is divided or clamped."""
+    if "/" in query or "clamp" in query:
+        return ""
+    found = []
+    if re.search(r"\bsum\s*(by\b|without\b|\()", query):
+        found.append("adds up rates" if re.search(r"\bi?rate\s*\(", query) else "adds up what it reads")
+    if re.search(r"\*\s*100(?![\w.])|(?<![\w.])100\s*\*", query):
+        found.append("multiplies by 100")
+    return " and ".join(found)
+
+
+def _check_drops(query: Query, at: Origin) -> Iterator[Problem]:
+    for part in promql.parse(query.query).drops(("instance", "node")):
+        message = f"the query drops nodes by {part}: one node without a sample ends the cycle for all of them"
+        place = documents.within(at, *_dropping(query.query, part))
+        help = "Let it give every node a value, as in clamp(…, 0, 1), or b > bool 0.5."
+        yield Problem("rebalance/query-drops", place, message, help)
+
+
+def _dropping(text: str, part: str) -> tuple[int, int]:
+    """The operator, function or matched value that drops series."""
+    start, length = promql.place(text, part.partition("(")[0].partition(" ")[0].partition('="')[0])
+    return start, length
 
 
 def judge(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
     """What the cluster's Prometheus would make of it."""
     yield from expressions.judge(query.query, at, expressions.QUERY, site)
+    yield from _check_node_names(query, at, site)
     records = _records(site)
     for name in sorted(promql.parse(query.query).metrics - records.keys()):
         ours = name.startswith(OURS)
@@ -59,6 +83,23 @@ def judge(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
         message = f"{reason} {shown(name)}: no node would have a load, and nothing would be balanced"
         place = documents.within(at, *promql.place(query.query, name))
         yield Problem("rebalance/unknown-record", place, message, f"The nearest there is: {_nearest(name, records)}.")
+
+
+def _check_node_names(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
+    """Node-exporter's series have no colon in their names, those that rules record have one."""
+    raw = [name for name in promql.parse(query.query).origins("instance") if name.startswith("node_")]
+    exporter = sorted(name for name in raw if ":" not in name)
+    if site.monitoring.node_names == "address" and exporter:
+        message = (
+            f"instance of {shown(exporter[0])} is address:port there (monitoring.nodeNames: address), and the "
+            "descheduler looks for the node's name: no node would have a load"
+        )
+        help = (
+            "Read a record of the catalogue, as in kubevirt_policy:node_cpu_utilization:ratio, or take the name over "
+            "with group_left and label_replace; nodeNames: name where your Prometheus relabels it."
+        )
+        place = documents.within(at, *promql.place(query.query, exporter[0]))
+        yield Problem("rebalance/node-names", place, message, help)
 
 
 def _nearest(name: str, records: dict[str, str]) -> str:

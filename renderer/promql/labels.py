@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 _KEEPING = {"topk", "bottomk", "limitk", "limit_ratio"}
-_LABELLING = {"label_replace", "label_join"}
-_BARE = {"scalar", "vector", "time", "pi"}
+LABELLING = {"label_replace", "label_join"}
+BARE = {"scalar", "vector", "time", "pi"}
 
 
 def loses(node: Any, label: str) -> bool:
@@ -43,9 +43,9 @@ def _counted(node: Any, label: str) -> bool:
 
 def _call(node: Any, label: str) -> bool:
     name, args = str(node.func.name), list(node.args)
-    if name in _LABELLING and len(args) > 1 and getattr(args[1], "val", None) == label:
+    if name in LABELLING and len(args) > 1 and getattr(args[1], "val", None) == label:
         return False
-    if name in _BARE or not args:
+    if name in BARE or not args:
         return True
     return all(loses(argument, label) for argument in args)
 

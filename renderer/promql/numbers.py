@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_DROPPING = {"==", ">", ">=", "<", "<="}
-_DIVIDING = {"/", "%"}
+DROPPING = {"==", ">", ">=", "<", "<="}
+DIVIDING = {"/", "%"}
 _COUNTING = {"count", "group", "count_values"}
 
 
@@ -29,9 +29,9 @@ def unguarded(node: Any) -> bool:
 
 def _binary(node: Any) -> bool:
     operator = str(node.op).strip()
-    if operator in _DROPPING:
+    if operator in DROPPING:
         return False
-    if operator in _DIVIDING and not _nonzero(node.rhs):
+    if operator in DIVIDING and not _nonzero(node.rhs):
         return True
     if operator in ("and", "unless"):
         return unguarded(node.lhs)
@@ -43,4 +43,4 @@ def _nonzero(node: Any) -> bool:
         node = node.expr
     if type(node).__name__ == "NumberLiteral":
         return bool(node.val)
-    return type(node).__name__ == "BinaryExpr" and str(node.op).strip() in _DROPPING
+    return type(node).__name__ == "BinaryExpr" and str(node.op).strip() in DROPPING

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from renderer.promql import labels, numbers
+from renderer.promql import drops, labels, numbers, origins
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.tokens import Token, tokens
 
@@ -73,6 +73,14 @@ class Expression:
     def loses(self, label: str) -> bool:
         """Whether the result surely has no such label."""
         return self.tree is not None and labels.loses(self.tree, label)
+
+    def origins(self, label: str) -> set[str]:
+        """The metrics whose label reaches the result as it is, as far as it can be told."""
+        return origins.origins(self.tree, label) if self.tree is not None else set()
+
+    def drops(self, labels: Iterable[str]) -> list[str]:
+        """The parts that drop series which those labels tell apart, each once, as they are written."""
+        return list(dict.fromkeys(drops.drops(self.tree, frozenset(labels)))) if self.tree is not None else []
 
     @property
     def may_be_nan(self) -> bool:

@@ -1,0 +1,88 @@
+"""What makes an expression return fewer series than it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from renderer.promql.labels import BARE
+from renderer.promql.numbers import DIVIDING, DROPPING
+
+_CHOOSING = {"topk", "bottomk", "limitk", "limit_ratio"}
+_COMPARING = DROPPING | {"!="}
+_FILTER = " without bool"
+_ABSENT = {"absent", "absent_over_time"}
+
+
+def drops(node: Any, labels: frozenset[str]) -> Iterator[str]:
+    """The parts that drop series, as they are written; `labels` are those that tell one series from another.
+
+    What only drops values that are no number, or below zero, is none of them; nor is what an `or` makes up for.
+    """
+    match type(node).__name__:
+        case "VectorSelector":
+            yield from _selector(node, labels)
+        case "MatrixSelector":
+            yield from _selector(node.vector_selector, labels)
+        case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
+            yield from drops(node.expr, labels)
+        case "AggregateExpr":
+            yield from _aggregation(node, labels)
+        case "Call":
+            yield from _call(node, labels)
+        case "BinaryExpr":
+            yield from _binary(node, labels)
+        case _:
+            pass
+
+
+def _selector(node: Any, labels: frozenset[str]) -> Iterator[str]:
+    for matcher in node.matchers.matchers:
+        if matcher.name in labels and matcher.value and str(matcher.op).endswith(".Equal"):
+            yield f'{matcher.name}="{matcher.value}"'
+
+
+def _aggregation(node: Any, labels: frozenset[str]) -> Iterator[str]:
+    name, modifier = str(node.op).strip(), node.modifier
+    apart = modifier is not None and (
+        not labels.isdisjoint(modifier.labels)
+        if str(modifier.type).endswith("By")
+        else labels.isdisjoint(modifier.labels)
+    )
+    if name in _CHOOSING and not apart:
+        yield f"{name}()"
+    # A comparison within drops single series of a node, not the node.
+    yield from (one for one in drops(node.expr, labels) if not one.endswith(_FILTER))
+
+
+def _call(node: Any, labels: frozenset[str]) -> Iterator[str]:
+    name = str(node.func.name)
+    if name in _ABSENT:
+        yield f"{name}()"
+    elif name not in BARE:
+        for argument in node.args:
+            yield from drops(argument, labels)
+
+
+def _binary(node: Any, labels: frozenset[str]) -> Iterator[str]:
+    operator = str(node.op).strip()
+    left, right = list(drops(node.lhs, labels)), list(drops(node.rhs, labels))
+    if operator == "or":
+        yield from [*left, *right] if left and right else ()
+        return
+    if operator in _COMPARING and not _harmless(node, operator):
+        yield f"{operator}{_FILTER}"
+    yield from left
+    if operator != "unless":  # a / (b > 0) only drops what would be no number
+        yield from (one for one in right if operator not in DIVIDING or not one.endswith(_FILTER))
+
+
+def _harmless(node: Any, operator: str) -> bool:
+    """With `bool`, or where it lets through whatever is a ratio."""
+    if node.modifier is not None and node.modifier.return_bool:
+        return True
+    limit = node.lhs if operator in ("<", "<=") else node.rhs
+    value = getattr(limit, "val", None)
+    if type(limit).__name__ != "NumberLiteral" or value is None or operator in ("==", "!="):
+        return False
+    return bool(value < 0 or (value == 0 and operator in (">=", "<=")))
