@@ -158,10 +158,9 @@ def _not_inspected(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) 
             f"{spec.reference_policy} rewrites virtual machines, and no manifests were searched for them",
             "Add manifests: with globs of the places where virtual machines are declared.",
         )
-    elif opaque := [*found.opaque, *_makers(found)]:
-        places = f"{len(opaque)} place{'s' if len(opaque) > 1 else ''}"
-        message = f"{places} could not be searched for virtual machines"
-        yield Problem("expansion/not-inspected", at.below("manifests"), message, listed("Look there by hand:", opaque))
+        return
+    opaque = [*found.opaque, *_makers(found)]
+    yield from manifests.not_inspected("expansion/not-inspected", opaque, "virtual machines", at.below("manifests"))
 
 
 def _makers(found: manifests.Manifests) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
 from renderer import documents
-from renderer.model import Body, Origin, Tree, TreeError
+from renderer.model import Body, Origin, Problem, Tree, TreeError, listed
 from renderer.values import Value, field
 
 _OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
@@ -44,6 +44,14 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     Many clusters ask for the same files of a tree: they are read once, and the answer is not to be changed.
     """
     return _find(_Once(tree), tuple(patterns))
+
+
+def not_inspected(code: str, opaque: Collection[str], wanted: str, at: Origin) -> Iterator[Problem]:
+    """What could not be looked into, and so may hold what is `wanted`."""
+    if opaque:
+        places = f"{len(opaque)} place{'s' if len(opaque) > 1 else ''}"
+        message = f"{places} could not be searched for {wanted}"
+        yield Problem(code, at, message, listed("Look there by hand:", list(opaque)))
 
 
 @lru_cache(maxsize=16)

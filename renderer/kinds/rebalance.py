@@ -38,8 +38,7 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
 
             yield from rebalance_query.check(spec.utilization, at.below("utilization", "query"))
         yield from _check_unused(spec, at)
-        for index, pattern in enumerate(spec.manifests):
-            yield from check_path(pattern, at.below("manifests", index))
+        yield from _check_manifests(spec, at.below("manifests"), tree)
 
     def apply(self, origin: Origin, site: Site) -> Iterator[Request]:
         at, name = origin.below("spec"), f"RebalancePolicy/{self.metadata.name}"
@@ -47,8 +46,10 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
         yield from wrong
         if not wrong:
             # Late: a fleet without such a policy starts sooner.
-            from renderer.kinds import rebalance_kubernetes, rebalance_openshift
+            from renderer.kinds import rebalance_kubernetes, rebalance_openshift, rule_objects
 
+            if self.spec.metric or self.spec.soft_taint:
+                yield from rule_objects.check_scrapes(site)
             if isinstance(self.spec.utilization, Query):
                 from renderer.kinds import rebalance_query
 
@@ -56,6 +57,17 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
                 yield from rebalance_query.rules(self.spec, site, name)
             platform = rebalance_openshift if site.platform == "openshift" else rebalance_kubernetes
             yield from platform.requests(self.spec, at, site, name)
+
+
+def _check_manifests(spec: RebalanceSpec, at: Origin, tree: Tree) -> Iterator[Problem]:
+    outside = [problem for index, path in enumerate(spec.manifests) for problem in check_path(path, at.below(index))]
+    yield from outside
+    if spec.manifests and not outside:
+        from renderer.kinds import manifests  # late: most policies name none
+
+        opaque = manifests.find(tree, spec.manifests).opaque
+        wanted = "what works against the policy: its checks are off there"
+        yield from manifests.not_inspected("rebalance/not-inspected", opaque, wanted, at)
 
 
 def _check_durations(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
