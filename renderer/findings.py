@@ -113,6 +113,7 @@ SEVERITIES: dict[str, Severity] = {
     "rules/record-field": _ERROR,
     "rules/record-name": _WARNING,
     "rules/reserved-name": _ERROR,
+    "rules/scrape-interval": _WARNING,
     "rules/syntax": _ERROR,
     "rules/template": _ERROR,
     "rules/test-failed": _ERROR,

@@ -11,6 +11,8 @@ from renderer.kinds.delivery import engine_annotations
 from renderer.model import Body, Manifest, Problem
 
 FOLDER = "recording-rules"
+LOOK_BACK = 300
+"""Seconds that Prometheus looks back for the last sample of a series, unless told otherwise (--query.lookback-delta)."""
 API_VERSION = "monitoring.coreos.com/v1"
 
 
@@ -57,6 +59,19 @@ def check_namespace(site: Site) -> Iterator[Problem]:
         )
         place = site.origin.below("spec", "monitoring", "ruleNamespace")
         yield Problem("rules/namespace", place, message, "Label the namespace, or leave ruleNamespace out.")
+
+
+def check_scrapes(site: Site) -> Iterator[Problem]:
+    """Prometheus calls a series gone when its last sample is older than it looks back."""
+    interval = site.monitoring.scrape_interval
+    if interval > LOOK_BACK:
+        message = (
+            f"scrapes {interval}s apart are further apart than the {LOOK_BACK}s that Prometheus looks back: in between "
+            "the nodes have no sample, and a cycle of the descheduler that finds one without ends for all"
+        )
+        place = site.origin.below("spec", "monitoring", "scrapeInterval")
+        help = "Scrape at least every 2m, so that one may fail; or raise --query.lookback-delta, and ignore this."
+        yield Problem("rules/scrape-interval", place, message, help)
 
 
 def _group(group: catalog.Group) -> Body:
