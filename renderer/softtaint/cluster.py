@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +39,13 @@ _ATTEMPTS: Final = 5
 _LISTS: Final = 3
 _LONGEST: Final = 30.0
 _NEVER: Final = Retry(False, redirect=False)
-_TIMEOUT: Final = Timeout(connect=10.0, read=60.0)
+_CONNECT: Final = 10.0
+_READ: Final = 15.0
+"""Seconds until an answer begins, or goes on."""
+_BUDGET: Final = 100.0
+"""Seconds for a request with all its attempts: a server that hangs is told before a CronJob's deadline of 300 s."""
+_LAST: Final = 5.0
+"""Seconds for what is said at the very end, of the 30 that a pod has."""
 OK, UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, UNPROCESSABLE, BUSY, BROKEN = 200, 401, 404, 409, 410, 422, 429, 500
 
 
@@ -169,10 +176,22 @@ class Cluster:
 
     def last(self, verb: str, path: str, body: Any) -> None:
         """Sends what is to be said at the very end: once, even if the job is to stop.  Whatever comes of it."""
-        self._ask(verb, path, msgspec.json.encode(body), {"Content-Type": JSON, "Accept": JSON})
+        self._ask(verb, path, msgspec.json.encode(body), {"Content-Type": JSON, "Accept": JSON}, _LAST)
 
-    def send(self, verb: str, path: str, body: Any = None, content: str = JSON, accept: str = JSON) -> bytes:
+    def send(
+        self,
+        verb: str,
+        path: str,
+        body: Any = None,
+        content: str = JSON,
+        accept: str = JSON,
+        *,
+        attempts: int = _ATTEMPTS,
+        timeout: float | None = None,
+    ) -> bytes:
         """The body of the answer.  Raises `Refused`, `Unreachable` or `Stopped`.
+
+        `timeout`: seconds for all attempts and the waits between them; a time that is long without it.
 
         A token that is refused is read anew, once.  Where the server is busy (429, honouring Retry-After) or broken
         (5xx), or the connection is cut, the request is sent again: each can be, as writes name the state they are for.
@@ -181,10 +200,14 @@ class Cluster:
         reason = ""
         renewed = False
         attempt = 0
-        while attempt < _ATTEMPTS:
+        end = time.monotonic() + (_BUDGET if timeout is None else timeout)
+        while attempt < attempts:
             if self._stop.is_set():
                 raise Stopped
-            status, data, after = self._ask(verb, path, text, {"Content-Type": content, "Accept": accept})
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            status, data, after = self._ask(verb, path, text, {"Content-Type": content, "Accept": accept}, left)
             if status == UNAUTHORIZED and not renewed:
                 renewed = True
                 self._token = self._renew()
@@ -195,18 +218,20 @@ class Cluster:
                 raise Refused(status, _message(data))
             attempt += 1
             reason = f"status {status}: {_message(data)}" if status else data.decode()
-            if attempt < _ATTEMPTS:
-                self._wait(attempt, after)
+            if attempt < attempts:
+                self._wait(attempt, after, end)
         raise Unreachable(f"{verb} {path.partition('?')[0]}: {reason}")
 
-    def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes, str]:
+    def _ask(
+        self, verb: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float
+    ) -> tuple[int, bytes, str]:
         """Status, body and Retry-After; status 0 and the error where there was no answer."""
         headers["User-Agent"] = NAME
         if self._token:
             headers["Authorization"] = self._token
         try:
             answer = self._pool.urlopen(
-                verb, self._prefix + path, body, headers, retries=_NEVER, redirect=False, timeout=_TIMEOUT
+                verb, self._prefix + path, body, headers, retries=_NEVER, redirect=False, timeout=_timeout(seconds)
             )
             found = answer.status, answer.data, answer.headers.get("Retry-After", "")
         except (HTTPError, OSError) as error:
@@ -222,11 +247,12 @@ class Cluster:
         except ConfigurationError:
             return self._token
 
-    def _wait(self, attempt: int, after: str) -> None:
-        """At least as long as the server asks; never in step with others."""
+    def _wait(self, attempt: int, after: str, end: float) -> None:
+        """At least as long as the server asks; never in step with others, nor beyond the end."""
         asked = float(after) if after.isdecimal() else 0.0
         seconds = min(max(asked, 0.2 * 2**attempt), _LONGEST)
-        self._stop.wait(seconds * random.uniform(1, 1.25))  # noqa: S311  (no secret)
+        seconds *= random.uniform(1, 1.25)  # noqa: S311  (no secret)
+        self._stop.wait(max(min(seconds, end - time.monotonic()), 0))
 
     def close(self) -> None:
         self._manager.clear()
@@ -243,6 +269,10 @@ def _configuration(kubeconfig: Path | None) -> Configuration:
         where = "this is no pod, and --kubeconfig is not given" if kubeconfig is None else str(kubeconfig)
         raise ConfigurationError(f"{where}: {error}") from error
     return found
+
+
+def _timeout(seconds: float) -> Timeout:
+    return Timeout(connect=min(_CONNECT, seconds), read=min(_READ, seconds))
 
 
 def _token(found: Configuration) -> str:
