@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from renderer.kinds import (
@@ -23,6 +23,11 @@ from renderer.releases.descheduler import RELEASES, Release
 from renderer.releases.descheduler_operator import EXCLUSIVE, protected
 from renderer.releases.versions import parse
 
+_PLAIN = (
+    "Use plain http inside the cluster: a Service or port of Prometheus without TLS, such as the operator's own "
+    "http://prometheus-operated.monitoring.svc:9090."
+)
+
 
 def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterator[Request]:
     """The descheduler's objects, the recording rules that it asks for, and everything that is wrong."""
@@ -38,7 +43,8 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
     if spec.soft_taint is not None:
         from renderer.kinds import soft_taint  # late: most fleets have no tainter
 
-        yield from soft_taint.requests(spec, spec.soft_taint, at, site, policy)
+        tainter = soft_taint.requests(spec, spec.soft_taint, at, site, policy)
+        yield from _without_ca(tainter, site) if spec.metric else tainter
 
 
 def _objects(
@@ -179,23 +185,41 @@ def _prometheus(releases: Sequence[Release], site: Site) -> Iterator[Problem]:
 
 
 def _tls(url: str, site: Site, at: Origin) -> Iterator[Problem]:
-    address = urlsplit(url)
-    if address.scheme != "https":
-        return
-    help = "Use plain http inside the cluster, as in http://prometheus-operated.monitoring.svc:9090."
-    if ":" in address.netloc.rpartition("]")[2]:
-        message = (
-            f"{url} can never work: the descheduler compares the certificate with the name {address.netloc}, "
-            "port included"
-        )
-        yield Problem("rebalance/prometheus", at.below("url"), message, help)
-    elif site.monitoring.ca_config_map is not None:
-        message = (
-            "the descheduler trusts the cluster's own CA only: caConfigMap does not reach it, every query would fail"
-        )
-        yield Problem("rebalance/prometheus", at.below("caConfigMap"), message, help)
-    else:
+    refused = list(_refused_tls(url, site, at))
+    yield from refused
+    if not refused and urlsplit(url).scheme == "https":
         message = (
             "the descheduler trusts the cluster's own CA only: a certificate of any other, public ones included, fails"
         )
-        yield Problem("rebalance/tls", at.below("url"), message, f"Make sure that it is signed by that CA. {help}")
+        yield Problem("rebalance/tls", at.below("url"), message, f"Make sure that it is signed by that CA. {_PLAIN}")
+
+
+def _refused_tls(url: str, site: Site, at: Origin) -> Iterator[Problem]:
+    """What the descheduler's TLS code can never take."""
+    scheme, netloc = urlsplit(url)[:2]
+    if scheme != "https":
+        return
+    if ":" in netloc.rpartition("]")[2]:
+        message = (
+            f"{url} can never work: the descheduler compares the certificate with the name {netloc}, port included"
+        )
+        help = f"{_PLAIN} With https it has to listen on port 443, which the address then leaves out."
+        yield Problem("rebalance/prometheus", at.below("url"), message, help)
+    if site.monitoring.ca_config_map is not None:
+        message = (
+            "the descheduler trusts the cluster's own CA only: caConfigMap does not reach it, every query would fail"
+        )
+        help = (
+            f"{_PLAIN} Or have the certificate signed by the cluster's own CA, the one in every pod's "
+            "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt, and remove caConfigMap."
+        )
+        yield Problem("rebalance/prometheus", at.below("caConfigMap"), message, help)
+
+
+def _without_ca(requests: Iterable[Request], site: Site) -> Iterator[Request]:
+    """Where the CA is refused, nobody is told where to put it."""
+    url = site.monitoring.url or ""
+    refused = any(_refused_tls(url, site, site.origin.below("spec", "monitoring")))
+    for one in requests:
+        if not (refused and isinstance(one, Problem) and one.code == "soft-taint/ca-config-map"):
+            yield one
