@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -94,14 +94,30 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
                     _key_help(key, known),
                 )
         case "type":
-            yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"]))
+            yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"], rule))
         case "enum":
             yield _not_among([str(choice) for choice in rule["enum"]], value, at, name)
         case _ if "propertyNames" in place:
             yield from _wrong_keys(_at(root, tuple(place[: place.index("propertyNames") + 1])), value, at)
         case _:
-            wrong = _wrong(rule, keyword, value, name, error.message)
+            wrong = _wrong(rule, keyword, value, name, error.message, _spared(root, place))
             yield Problem(wrong.code, at, wrong.message, wrong.help)
+
+
+def _in_seconds(value: Any, rule: Mapping[str, Any]) -> str:
+    """How a bare number is written where it should be a duration; empty elsewhere."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not rule.get("title", "").endswith("duration"):
+        return ""
+    written = f"{value}s"
+    return f"Write {written}." if re.search(rule["pattern"], written) else EXPLANATIONS[rule["title"]](written).help
+
+
+def _spared(root: dict[str, Any], place: list[Any]) -> str:
+    """That a key may be removed, where the schema does not ask for it; empty elsewhere."""
+    last = max((index for index, step in enumerate(place) if step == "properties"), default=-1)
+    if last < 0 or place[last + 1] in _at(root, tuple(place[:last])).get("required", ()):
+        return ""
+    return f", or remove {place[last + 1]}" + ("; clusters: {} is every cluster" if place[last + 1] == "names" else "")
 
 
 def _not_among(known: Sequence[str], value: Any, at: Origin, name: str) -> Problem:
@@ -119,7 +135,7 @@ def _wrong_keys(rule: dict[str, Any], value: dict[str, Any], at: Origin) -> Iter
             yield Problem(wrong.code, Origin(at.document, (*at.path, key), key=True), wrong.message, wrong.help)
 
 
-def _wrong(rule: Any, keyword: str, value: Any, name: str, message: str) -> Wrong:
+def _wrong(rule: Any, keyword: str, value: Any, name: str, message: str, spared: str) -> Wrong:
     if explain := EXPLANATIONS.get(rule.get("title", "")):
         return explain(value)
     limit = rule.get(keyword)
@@ -131,15 +147,21 @@ def _wrong(rule: Any, keyword: str, value: Any, name: str, message: str) -> Wron
         "maxLength": f"{name} is longer than {limit} characters",
         "pattern": f"{name} {shown(value)} has a form that is not allowed",
     }
-    helps = {"minimum": f"Use {limit} or more.", "maximum": f"Use {limit} or less."}
+    helps = {
+        "minimum": f"Use {limit} or more.",
+        "maximum": f"Use {limit} or less.",
+        "minItems": f"List at least one item{spared}.",
+        "minLength": f"Write something{spared}.",
+    }
     help = helps.get(keyword, f"See the description of {name} in the JSON Schema.")
     return Wrong("policy/value", words.get(keyword, shown(message)), help)
 
 
-def _wrong_type(name: str, value: Any, wanted: str) -> tuple[str, str]:
+def _wrong_type(name: str, value: Any, wanted: str, rule: Mapping[str, Any] = {}) -> tuple[str, str]:
     if wanted == "string" and isinstance(value, int | float):
         kind = "boolean" if isinstance(value, bool) else "number"
-        return f"{name} must be a text, and without quotes this is a {kind}", "Put it in quotes, as it stands there."
+        help = _in_seconds(value, rule) or "Put it in quotes, as it stands there."
+        return f"{name} must be a text, and without quotes this is a {kind}", help
     if wanted == "integer" and isinstance(value, str) and value.isdigit():
         return (
             f"{name} must be a whole number, not the text {shown(value)}",

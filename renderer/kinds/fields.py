@@ -32,6 +32,7 @@ _END = r"(?!\n)$"  # Python's $ also matches before a final line feed
 _HOST = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?"
 _COMPONENT = r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*"
 _DURATION = re.compile(r"([0-9]{1,6})([hms])")
+_DIGITS = 6
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 Qps: TypeAlias = Annotated[
@@ -190,7 +191,13 @@ def wrong_duration(value: Any) -> Wrong:
         return Wrong(
             "policy/value", f"{shown(value)} is no time at all: a duration is above zero", "Write it as in 15m."
         )
-    return Wrong("policy/value", f"{shown(value)} is not a duration", "Use h, m and s with whole numbers, as in 1h30m.")
+    return _not_a_duration(value, "Use h, m and s with whole numbers, as in 1h30m.")
+
+
+def _not_a_duration(value: str, help: str) -> Wrong:
+    """Without a unit seconds are meant, as elsewhere in Kubernetes."""
+    bare = value.isascii() and value.isdigit() and len(value) <= _DIGITS
+    return Wrong("policy/value", f"{shown(value)} is not a duration", f"Write {value}s." if bare else help)
 
 
 def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
@@ -213,7 +220,9 @@ EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
         "Use letters, digits and '_'; names that begin with two of them are its own.",
     ),
     "group name": _not_a("group name", "Use letters, digits, '-', '_' and '.'."),
-    "Prometheus duration": _not_a("duration", "Use w, d, h, m and s in this order with whole numbers, as in 1h30m."),
+    "Prometheus duration": lambda value: _not_a_duration(
+        value, "Use w, d, h, m and s in this order with whole numbers, as in 1h30m."
+    ),
     "version": _not_a(
         "version", 'Write MAJOR.MINOR or MAJOR.MINOR.PATCH in quotes, as in "1.14", without a leading v.'
     ),

@@ -12,7 +12,7 @@ from renderer.model import Body, Manifest, Problem
 
 FOLDER = "recording-rules"
 LOOK_BACK = 300
-"""Seconds that Prometheus looks back for the last sample of a series, unless told otherwise (--query.lookback-delta)."""
+"""Seconds that Prometheus looks back for the last sample of a series; the default of --query.lookback-delta."""
 API_VERSION = "monitoring.coreos.com/v1"
 
 
