@@ -85,7 +85,7 @@ class Tainter:
     objects: list[Object]
     runs: int = field(default=0)
 
-    def config(self, prometheus: str | dict[str, str], query: str = "load", **changes: Any) -> Path:
+    def config(self, prometheus: str | dict[str, str] | None, query: str | None = "load", **changes: Any) -> Path:
         """The rendered configuration with other changes and another Prometheus: its address, or all about it."""
         self.runs += 1
         given = json.loads(of_kind(self.objects, "ConfigMap")["data"]["config.json"])

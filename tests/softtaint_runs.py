@@ -60,7 +60,7 @@ def plain(tainter: Tainter) -> Iterator[Plain]:
 def config(tainter: Tainter, prometheus: Monitoring) -> Configured:
     """A configuration with a share that all over-utilized nodes are within."""
 
-    def make(url: str = prometheus.url, **changes: Any) -> Path:
+    def make(url: str | None = prometheus.url, **changes: Any) -> Path:
         return tainter.config(url, **{"maxTaintedPercent": 100, "hysteresisPoints": 0, **changes})
 
     return make

@@ -175,8 +175,8 @@ def test_job_can_read_what_is_rendered(measure: Any, url: str) -> None:
     read = config(on_kubernetes(monitoring={"url": url}, utilization=measure, softTaint=taint(**fields)))
     assert (read.hysteresis_points, read.max_tainted_percent, read.missing_sample) == (0, 100, "Remove")
     assert (read.stale_after_seconds, read.every_seconds, read.run_as) == (5400, 3600, "Deployment")
-    assert read.prometheus.url == url
-    assert (read.prometheus.token_file is None) == url.startswith("http:")
+    assert read.source[0].url == url
+    assert (read.source[0].token_file is None) == url.startswith("http:")
 
 
 @pytest.mark.parametrize(

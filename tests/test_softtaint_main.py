@@ -56,6 +56,27 @@ def test_all_problems_of_a_configuration_are_told_before_anything_else(file: Pat
     ]
 
 
+@pytest.mark.parametrize("how", ["absent", "null"])
+@pytest.mark.parametrize(("mode", "missing"), [("Enforce", 2), ("DryRun", 2), ("RemoveOnly", 0), (None, 3)])
+def test_only_the_mode_that_asks_nobody_does_without_prometheus(
+    file: Path, how: str, mode: str | None, missing: int
+) -> None:
+    given = json.loads(file.read_text()) | {"mode": mode, "query": None, "prometheus": None}
+    if how == "absent":
+        given = {name: value for name, value in given.items() if value is not None}
+    file.write_text(json.dumps(given))
+    told = problems(run(f"--config={file}", "--kubeconfig=/nonexistent"))
+    wanted = [problem for problem in told if problem.partition(":")[0] in ("mode", "query", "prometheus")]
+    assert len(wanted) == missing, told
+
+
+def test_a_prometheus_that_is_there_is_held_against_its_rules_in_every_mode(file: Path) -> None:
+    given = json.loads(file.read_text()) | {"mode": "RemoveOnly", "prometheus": {"url": "ftp://a", "port": 1}}
+    file.write_text(json.dumps(given))
+    told = problems(run(f"--config={file}"))
+    assert sorted(problem.partition(":")[0] for problem in told) == ["prometheus.port", "prometheus.url"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [("absent", None, "No such file"), ("empty", "", "not JSON"), ("list", "[]", "the file: expected an object")],

@@ -49,8 +49,8 @@ def requests(
 
 
 def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: str) -> Iterator[Request]:
-    url = site.monitoring.url
-    if url is None:
+    measures = taint.mode != "RemoveOnly"
+    if measures and site.monitoring.url is None:
         if spec.metric is None:  # else the descheduler's own check says so
             yield soft_taint_findings.no_prometheus(site)
         return
@@ -58,17 +58,17 @@ def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: 
     if taint.run_as == "CronJob" and schedule is None:
         yield soft_taint_findings.no_schedule(taint, at.below("softTaint", "every"))
         return
-    if spec.balances_load and spec.metric is None and taint.mode != "RemoveOnly":
+    if measures and spec.balances_load and spec.metric is None:
         yield soft_taint_findings.other_measure(spec, at.below("softTaint"))
         yield from rule_objects.check_namespace(site)
         yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
     workload = _workload(taint, site, schedule or "")
     job = Job(
-        config=encode(_config(spec, taint, site, url, workload)),
-        url=url,
+        config=encode(_config(spec, taint, site, workload)),
+        url=site.monitoring.url if measures else None,
         workload=workload,
         openshift=site.platform == "openshift",
-        views_monitoring=site.platform == "openshift" and site.monitoring.token_secret is None,
+        views_monitoring=measures and site.platform == "openshift" and site.monitoring.token_secret is None,
         admission=taint.admission == "policy",
         rule_labels=site.monitoring.rule_labels,
     )
@@ -77,14 +77,14 @@ def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: 
 
 
 def _workload(taint: SoftTaint, site: Site, schedule: str) -> Workload:
-    monitoring, deployment = site.monitoring, taint.run_as == "Deployment"
+    monitoring, deployment, measures = site.monitoring, taint.run_as == "Deployment", taint.mode != "RemoveOnly"
     return Workload(
         image=taint.image,
         run_as=taint.run_as,
         every=taint.every_seconds,
         schedule=schedule,
-        ca=_certificates(site) if _encrypted(site) else None,
-        token=monitoring.token_secret[1] if monitoring.token_secret else None,
+        ca=_certificates(site) if measures and _encrypted(site) else None,
+        token=monitoring.token_secret[1] if measures and monitoring.token_secret else None,
         fixed_user=site.platform == "kubernetes",
         monitor=deployment and monitoring.rules == "object",
         annotated=deployment and monitoring.rules == "file",
@@ -108,21 +108,28 @@ def _inside(site: Site) -> bool:
     return host.endswith((".svc", ".svc.cluster.local"))
 
 
-def _config(spec: RebalanceSpec, taint: SoftTaint, site: Site, url: str, workload: Workload) -> Config:
+def _config(spec: RebalanceSpec, taint: SoftTaint, site: Site, workload: Workload) -> Config:
+    """`RemoveOnly` knows no Prometheus: none is asked."""
+    url = site.monitoring.url
+    measures = taint.mode != "RemoveOnly" and url is not None
     return Config(
         format=1,
         mode=taint.mode,
         run_as=taint.run_as,
         every_seconds=taint.every_seconds,
-        query=upstream_policy.query(spec.metric or _MEASURED),
+        query=upstream_policy.query(spec.metric or _MEASURED) if measures else None,
         thresholds=_bounds(spec),
         hysteresis_points=taint.hysteresis_points,
         max_tainted_percent=taint.max_tainted_percent,
         missing_sample=taint.missing_sample,
         stale_after_seconds=taint.stale_seconds,
         node_selector=dict([upstream_policy.SCHEDULABLE.split("=")]),
-        prometheus=Prometheus(url=url, ca_file=_ca_file(site, workload), token_file=_token_file(site)),
+        prometheus=_prometheus(url, site, workload) if measures and url is not None else None,
     )
+
+
+def _prometheus(url: str, site: Site, workload: Workload) -> Prometheus:
+    return Prometheus(url=url, ca_file=_ca_file(site, workload), token_file=_token_file(site))
 
 
 def _bounds(spec: RebalanceSpec) -> Bounds:

@@ -40,7 +40,7 @@ def of_the_job(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
     if taint.mode != "RemoveOnly":
         yield from _stale(taint, at.below("staleAfter"))
         yield from _cap(taint, at.below("maxTaintedPercent"), site)
-    yield from _mounted(site)
+        yield from _mounted(site)
 
 
 def _admission(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:

@@ -27,10 +27,10 @@ Annotate = Callable[..., dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One cluster's tainter; `config` is the text of its configuration, `url` the address of its Prometheus."""
+    """One cluster's tainter; `config` is the text of its configuration, `url` its Prometheus, if it asks one."""
 
     config: str
-    url: str
+    url: str | None
     workload: Workload
     openshift: bool
     views_monitoring: bool
@@ -128,7 +128,7 @@ def _pod_monitor(job: Job, annotate: Annotate) -> Body:
 def _network_policy(job: Job, annotate: Annotate) -> Body:
     """Ports behind the Services: DNS answers on 5353 on OpenShift, most API servers on 6443."""
     names = (53, 5353) if job.openshift else (53,)
-    wires = sorted({443, 6443, _port(job.url)})
+    wires = sorted({443, 6443, *([_port(job.url)] if job.url else [])})
     egress = [{"ports": [_wire(port, protocol) for port in names for protocol in ("TCP", "UDP")]}]
     egress.append({"ports": [_wire(port) for port in wires]})
     spec: dict[str, Any] = {"podSelector": {"matchLabels": dict(soft_taint_workload.LABELS)}, "egress": egress}

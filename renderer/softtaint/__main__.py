@@ -72,7 +72,8 @@ def _config(given: argparse.Namespace) -> Config:
     except OSError as error:
         raise ConfigError([f"{given.config}: {error.strerror}"]) from error
     if given.prometheus_url is not None:
-        plain = msgspec.to_builtins(found.prometheus) | {"url": given.prometheus_url}
+        stated = msgspec.to_builtins(found.prometheus) if found.prometheus is not None else {}
+        plain = stated | {"url": given.prometheus_url}
         try:
             server = msgspec.convert(plain, config.Prometheus)
         except msgspec.ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -57,21 +57,31 @@ class Bounds(_Block, frozen=True, kw_only=True):
 
 
 class Config(_Block, frozen=True, kw_only=True):
-    """All that a pass depends on beside the cluster and its Prometheus."""
+    """All that a pass depends on beside the cluster and its Prometheus.
+
+    `query` and `prometheus` are there in every mode but `RemoveOnly`, which asks nobody.
+    """
 
     format: Literal[1]
     mode: Mode
     run_as: RunAs
     every_seconds: Seconds
-    query: Text
+    query: Text | None = None
     thresholds: Bounds
     hysteresis_points: Points
     max_tainted_percent: Points
     missing_sample: Literal["Keep", "Remove"]
     stale_after_seconds: Seconds
     node_selector: dict[str, str]
-    prometheus: Prometheus
+    prometheus: Prometheus | None = None
     lease: Lease = Lease()
+
+    @property
+    def source(self) -> tuple[Prometheus, str]:
+        """Whom to ask, and what.  Raises `ValueError` where there is nothing to be asked."""
+        if self.prometheus is None or self.query is None:
+            raise ValueError(f"mode {self.mode} asks no Prometheus")
+        return self.prometheus, self.query
 
     @property
     def bounds(self) -> Thresholds:
@@ -97,7 +107,7 @@ def decode(text: bytes) -> Config:
         data = json.loads(text)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise ConfigError([f"not JSON: {error}"]) from error
-    problems = list(_problems(data, Config, ""))
+    problems = [*_problems(data, Config, ""), *_unmeasured(data)]
     if not problems:
         config = msgspec.convert(data, Config)
         problems = list(_contradictions(config))
@@ -120,13 +130,27 @@ def _problems(data: Any, block: type[Struct], path: str) -> Iterator[str]:
         if name not in data:
             if field.required:
                 yield f"{path}{name}: missing"
-        elif isinstance(wanted, type) and issubclass(wanted, Struct):
-            yield from _problems(data[name], wanted, f"{path}{name}.")
+        elif (inner := _block(wanted)) and not (data[name] is None and field.default is None):
+            yield from _problems(data[name], inner, f"{path}{name}.")
         else:
             try:
                 msgspec.convert(data[name], wanted)
             except msgspec.ValidationError as error:
                 yield f"{path}{name}: {error}"
+
+
+def _block(wanted: Any) -> type[Struct] | None:
+    """The block that a field is, or may be."""
+    kinds = [kind for kind in (wanted, *get_args(wanted)) if isinstance(kind, type) and issubclass(kind, Struct)]
+    return kinds[0] if kinds else None
+
+
+def _unmeasured(data: Any) -> Iterator[str]:
+    """What only `RemoveOnly` does without."""
+    if isinstance(data, dict) and data.get("mode") != "RemoveOnly":
+        for name in ("query", "prometheus"):
+            if data.get(name) is None:
+                yield f"{name}: missing"
 
 
 def _contradictions(config: Config) -> Iterator[str]:

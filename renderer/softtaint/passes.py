@@ -73,14 +73,15 @@ class Pass:
 
     def _samples(self, scope: set[str], nodes: Sequence[Node], report: Report) -> Samples:
         """Raises `AnswerError` too where no node of the scope has a valid one."""
-        answer = prometheus.query(self.config.prometheus, samples.expression(self.config.query))
+        server, query = self.config.source
+        answer = prometheus.query(server, samples.expression(query))
         found = samples.read(answer, self.config.stale_after_seconds)
         rejected = samples.compare(found, scope, {node.name for node in nodes})
         report.rejected.update(dict(samples.counts(rejected)))
         for one in rejected[:_NAMED]:
             log.warning("a sample cannot be used", node=one.node, reason=one.reason, value=one.value)
         if not scope & found.points.keys():
-            raise AnswerError(f"no node has a valid sample: {dict(report.rejected)}; the query: {self.config.query}")
+            raise AnswerError(f"no node has a valid sample: {dict(report.rejected)}; the query: {query}")
         return found
 
     def _without_samples(self, nodes: Sequence[Node], report: Report) -> Plan | None:
