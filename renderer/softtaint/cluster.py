@@ -7,6 +7,7 @@ classes take more memory for one page of nodes than the job does for all of them
 from __future__ import annotations
 
 import random
+import ssl
 import threading
 import time
 from collections import Counter
@@ -21,9 +22,11 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import load_incluster_config
 from kubernetes.config import load_kube_config as _load_file
 from msgspec import Struct
-from urllib3 import Retry, Timeout
+from urllib3 import PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
+from urllib3.util.ssl_ import create_urllib3_context
 
+from renderer.softtaint import wire
 from renderer.softtaint.config import NAME
 from renderer.softtaint.nodes import Node
 from renderer.softtaint.stop import Stop
@@ -123,7 +126,7 @@ class Cluster:
         found = _configuration(kubeconfig)
         found.connection_pool_maxsize = threads
         self._token = _token(found)
-        self._manager = RESTClientObject(found).pool_manager
+        self._manager = _manager(found)
         # Straight to its pool: to find it anew takes a third of the time of a request.
         self._pool = self._manager.connection_from_url(str(found.host))
         self._prefix = urlsplit(str(found.host)).path.rstrip("/")
@@ -269,6 +272,15 @@ def _configuration(kubeconfig: Path | None) -> Configuration:
         where = "this is no pod, and --kubeconfig is not given" if kubeconfig is None else str(kubeconfig)
         raise ConfigurationError(f"{where}: {error}") from error
     return found
+
+
+def _manager(found: Configuration) -> PoolManager:
+    manager = RESTClientObject(found).pool_manager
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if found.verify_ssl else ssl.CERT_NONE)
+    if not found.ssl_ca_cert:  # else the file is read for each connection: it may change
+        context.load_default_certs()
+    manager.connection_pool_kw["ssl_context"] = wire.lenient(context)
+    return manager
 
 
 def _timeout(seconds: float) -> Timeout:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from renderer.softtaint import config
+from renderer.softtaint import config, wire
 
 _CONNECT = 10.0
 _READ = 30.0
@@ -40,9 +40,7 @@ def query(server: config.Prometheus, expression: str) -> bytes:
 
 
 def _pool(server: config.Prometheus) -> urllib3.PoolManager:
-    context = ssl.create_default_context(cafile=server.ca_file)
-    # A service CA of OpenShift or of kube-rbac-proxy need not follow RFC 5280 to the letter.
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    context = wire.lenient(ssl.create_default_context(cafile=server.ca_file))
     timeout = urllib3.Timeout(connect=_CONNECT, read=_READ)
     return urllib3.PoolManager(num_pools=1, timeout=timeout, retries=False, ssl_context=context)
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import threading
 
 
+class Stopped(Exception):
+    """The job is to end, and nothing more was asked."""
+
+
 class Stop:
     """Set for good by a signal, or until `resume` where the Lease was lost."""
 
