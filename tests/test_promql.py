@@ -190,3 +190,20 @@ ORIGINS = {
 @pytest.mark.parametrize("text", ORIGINS)
 def test_where_a_label_comes_from(text: str) -> None:
     assert parse(text).origins("instance") == ORIGINS[text]
+
+
+CONSTANTS = {
+    "-1": True,
+    "(1 + 2) * pi()": True,
+    "1 > bool 2": True,
+    "vector(0) > 1": True,
+    "vector(1)": False,
+    "time() > 5": False,
+    "null": False,
+    "a * 0": False,
+}
+
+
+@pytest.mark.parametrize("text", CONSTANTS)
+def test_constants(text: str) -> None:
+    assert parse(text).constant is CONSTANTS[text]

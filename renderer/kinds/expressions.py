@@ -15,6 +15,8 @@ from renderer.releases.versions import Version
 
 _RATES = frozenset(("rate", "increase", "irate", "delta", "idelta", "deriv", "predict_linear", "changes", "resets"))
 _SCRAPES_NEEDED, _SCRAPES_WANTED = 2, 4
+_WORDS = frozenset(("null", "nil", "none", "None", "true", "false", "undefined"))
+"""What means nothing, or yes and no, in other languages."""
 _NO_SAMPLES = {
     "matrix": "many samples for each series, where one is needed",
     "string": "a text, where samples are needed",
@@ -55,6 +57,14 @@ def check(text: str, at: Origin, use: Use) -> Iterator[Problem]:
         message = f"the result is {_NO_SAMPLES[found.kind]}"
         place = documents.within(at, found.start, len(text[found.start :].partition("\n")[0]))
         yield Problem("rules/syntax", place, message, use.no_samples)
+    yield from _check_words(text, at)
+
+
+def _check_words(text: str, at: Origin) -> Iterator[Problem]:
+    for name in sorted(promql.parse(text).metrics & _WORDS):
+        message = f"{name} is the name of a metric in PromQL, which nobody has: the expression finds no series"
+        place = documents.within(at, *promql.place(text, name))
+        yield Problem("rules/no-series", place, message, "Write a condition or a figure; absent(…) asks for nothing.")
 
 
 def may_be_nan(text: str) -> bool:

@@ -86,6 +86,17 @@ LabelName: TypeAlias = Annotated[
 GroupName: TypeAlias = Annotated[
     str, Meta(pattern=rf"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?{_END}", max_length=128, title="group name")
 ]
+AlertName: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+$",
+        min_length=1,
+        max_length=512,
+        title="alert name",
+        examples=["NodeNetworkBusy"],
+    ),
+]
+"""On one line, and all of it visible."""
 PromDuration: TypeAlias = Annotated[
     str,
     Meta(
@@ -200,6 +211,14 @@ def _not_a_duration(value: str, help: str) -> Wrong:
     return Wrong("policy/value", f"{shown(value)} is not a duration", f"Write {value}s." if bare else help)
 
 
+def wrong_alert(value: str) -> Wrong:
+    """Why a text cannot be the name of an alert."""
+    if not value:
+        return Wrong("policy/value", "the name of the alert is empty", "Write a name, as in NodeNetworkBusy.")
+    message = f"the name of alert {shown(value)} has a line break, or a character that nobody sees, or is too long"
+    return Wrong("policy/value", message, "Write it on one line with visible characters, at most 512.")
+
+
 def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
     return lambda value: Wrong("policy/value", f"{shown(value)} is not a {what}", help)
 
@@ -215,6 +234,7 @@ EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
     "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
     "duration": wrong_duration,
     "metric name": _not_a("metric name", "Use letters, digits, '_' and ':', as in team:node_load:rate5m."),
+    "alert name": wrong_alert,
     "Prometheus label name": _not_a(
         "label name of Prometheus, which would refuse the whole file",
         "Use letters, digits and '_'; names that begin with two of them are its own.",

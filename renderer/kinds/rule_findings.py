@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from renderer import documents
+from renderer import documents, promql
 from renderer.kinds import expressions, templates
 from renderer.kinds.base import Site
 from renderer.kinds.fields import shown
@@ -13,6 +13,7 @@ from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin, Problem
 from renderer.releases import prometheus
 from renderer.releases.platform_records import OPENSHIFT
+from renderer.values import replace
 
 _RESERVED = {
     "descheduler:": "the descheduler operator records under that name, and rewrites its rules",
@@ -34,11 +35,27 @@ def check(rule: Rule, at: Origin) -> Iterator[Problem]:
         yield Problem("policy/value" if both else "policy/missing-key", place, message, "Give exactly one of them.")
     if rule.record is not None:
         yield from _check_record(rule, at)
-    yield from expressions.check(rule.expr, at.below("expr"), expressions.RULE)
+    yield from _named(rule, expressions.check(rule.expr, at.below("expr"), expressions.RULE))
+    yield from _check_constant(rule, at.below("expr"))
     for field in ("labels", "annotations"):
         for key, text in getattr(rule, field).items():
             if rule.alert is not None:
                 yield from _check_template(text, at.below(field, key))
+
+
+def _named(rule: Rule, problems: Iterator[Problem]) -> Iterator[Problem]:
+    """With the name of the record or alert: a line may be far below it."""
+    for problem in problems:
+        kind = "record" if rule.record is not None else "alert"
+        yield replace(problem, message=f"{kind} {shown(rule.name)}: {problem.message}") if rule.name else problem
+
+
+def _check_constant(rule: Rule, at: Origin) -> Iterator[Problem]:
+    """`vector(1)` says that it is meant, as for an alert that shows that alerts arrive."""
+    if rule.alert is not None and promql.parse(rule.expr).constant:
+        message = f"alert {shown(rule.alert)}: the expression reads no series, so the alert fires always, or never"
+        help = "Write a condition on series. Where it is to fire always, write vector(1)."
+        yield Problem("rules/no-series", at, message, help)
 
 
 def _check_record(rule: Rule, at: Origin) -> Iterator[Problem]:
@@ -77,7 +94,7 @@ def _check_template(text: str, at: Origin) -> Iterator[Problem]:
 
 def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[Problem]:
     """What the cluster's Prometheus does not know, and windows that are too short for its scrapes."""
-    yield from expressions.judge(rule.expr, at.below("expr"), expressions.RULE, site, interval)
+    yield from _named(rule, expressions.judge(rule.expr, at.below("expr"), expressions.RULE, site, interval))
     if site.platform == "openshift" and rule.record in OPENSHIFT:
         message = f"{shown(rule.record)}: OpenShift's own monitoring records that series, which would get two sources"
         yield Problem("rules/reserved-name", at.below("record"), message, _RENAME)

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, field
 
-from renderer.kinds.fields import GroupName, LabelName, MetricName, PromDuration, Strict
+from renderer.kinds.fields import AlertName, GroupName, LabelName, MetricName, PromDuration, Strict
 from renderer.model import Body
 
 Text: TypeAlias = Annotated[str, Meta(max_length=65_536)]
@@ -16,7 +16,7 @@ class Rule(Strict, frozen=True, kw_only=True):
     """A rule as Prometheus writes it: a record, or an alert."""
 
     record: Annotated[MetricName | None, Meta(description="Name of the series that is recorded.")] = None
-    alert: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
+    alert: AlertName | None = None
     expr: Annotated[str, Meta(min_length=1, max_length=65_536, description="PromQL.")]
     labels: Annotated[dict[LabelName, Text], Meta(description="Set on the result.")] = {}
     annotations: Annotated[dict[LabelName, Text], Meta(description="Alerts only.")] = {}

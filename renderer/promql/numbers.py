@@ -6,6 +6,7 @@ from typing import Any
 
 DROPPING = {"==", ">", ">=", "<", "<="}
 DIVIDING = {"/", "%"}
+_FIXED = {"pi", "vector", "scalar"}
 _COUNTING = {"count", "group", "count_values"}
 
 
@@ -23,6 +24,25 @@ def unguarded(node: Any) -> bool:
             return any(unguarded(argument) for argument in node.args)
         case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
             return unguarded(node.expr)
+        case _:
+            return False
+
+
+def constant(node: Any) -> bool:
+    """Whether nothing is read, neither series nor the clock, and it is no `vector(…)`, which says so by itself."""
+    return not (type(node).__name__ == "Call" and str(node.func.name) == "vector") and _fixed(node)
+
+
+def _fixed(node: Any) -> bool:
+    match type(node).__name__:
+        case "NumberLiteral":
+            return True
+        case "BinaryExpr":
+            return _fixed(node.lhs) and _fixed(node.rhs)
+        case "ParenExpr" | "UnaryExpr":
+            return _fixed(node.expr)
+        case "Call":
+            return str(node.func.name) in _FIXED and all(_fixed(argument) for argument in node.args)
         case _:
             return False
 

@@ -88,6 +88,11 @@ class Expression:
         return self.tree is not None and numbers.unguarded(self.tree)
 
     @property
+    def constant(self) -> bool:
+        """Whether it reads neither series nor the clock, and is no plain `vector(…)`."""
+        return self.tree is not None and numbers.constant(self.tree)
+
+    @property
     def start(self) -> int:
         """Where it begins, beyond blanks and comments."""
         return next((token.start for token in tokens(self.text)), 0)
