@@ -268,7 +268,7 @@ def test_a_signal_ends_a_run_between_two_writes(tainter: Tainter, config: Config
 
 def test_a_lease_that_is_lost_ends_the_pass(tainter: Tainter, config: Configured, plain: Plain) -> None:
     def steal() -> None:
-        held(tainter, "thief", seconds=-60)
+        held(tainter, "thief", seconds=-20)
         until(lambda: proxy_seen() >= 2, "the renewal", seconds=20)
         time.sleep(0.3)
 

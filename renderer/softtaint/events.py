@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from renderer.softtaint import moments
 from renderer.softtaint.cluster import CONFLICT, MERGE_PATCH, Cluster, Refused, Stopped, Unreachable
 from renderer.softtaint.config import NAME
 from renderer.softtaint.writing import Written
@@ -54,7 +55,7 @@ def _record(cluster: Cluster, one: Written, instance: str) -> None:
 def _body(one: Written, instance: str) -> dict[str, Any]:
     node, before = one.node, len(one.node.keys)
     digest = hashlib.sha256(f"{node.uid} {before} {one.level}".encode()).hexdigest()[:16]
-    moment = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    moment = moments.rfc3339(datetime.now(UTC))
     usage = "" if one.choice.points is None else f" at {one.choice.points} % utilization"
     return {
         "apiVersion": "v1",

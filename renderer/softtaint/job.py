@@ -58,6 +58,8 @@ class Job:
         if self.holds:
             return None
         self.release(good=False)
+        if self._keeper is not None:
+            return Report(Outcome.NO_API, "the last renewal of the Lease has not ended")
         self.stop.resume()
         try:
             if self._alone:
@@ -76,24 +78,31 @@ class Job:
         """One pass, while the Lease is ours."""
         last_good = self.lease.last_good
         dry = self._alone or self.config.mode == "DryRun"
-        report = Pass(self.cluster, self.config, self.lease.identity, last_good, self._clock, dry).run()
+        report = Pass(
+            self.cluster, self.config, self.lease.identity, last_good, self._clock, dry, self._may_write
+        ).run()
         if self.stop.lost and report.outcome is Outcome.STOPPED:
             report.outcome, report.error = Outcome.HELD, "the Lease was lost during the pass"
         return report
 
+    def _may_write(self) -> bool:
+        """Asked before each write, whatever its keeper does: a renewal that hangs keeps nobody's Lease."""
+        if self.lease.left <= 0:
+            self.stop.lose()
+        return not self.stop.lost
+
     def release(self, *, good: bool) -> None:
         """Gives the Lease back, if it is ours."""
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None and keeper.end() and not self.stop.lost:
-            self.lease.give(good=good)
+        if self._keeper is not None and self._keeper.end():
+            self._keeper = None
+            if not self.stop.lost and self.lease.left > 0:
+                self.lease.give(good=good)
 
     def note(self) -> None:
-        """Notes in the Lease that a pass was good, and keeps it."""
-        if self.holds:
-            try:
-                self.lease.note()
-            except (Refused, Unreachable, Stopped) as error:
-                log.warning("the good pass could not be noted in the Lease", error=str(error))
+        """Notes in the Lease that a pass was good, soon and without waiting for it; not in one that is lost."""
+        if self._keeper is not None and self.holds:
+            self.lease.note()
+            self._keeper.hurry()
 
     def tell(self, report: Report) -> None:
         """The closing line of a pass."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ _NAMED = 100
 class Pass:
     """What a pass needs.  `last_good` is when one was last good, None if never; `instance` names this process.
 
-    `dry`: nothing is written, and what would be is told.
+    `dry`: nothing is written, and what would be is told.  `may_write` says before each write whether the Lease is ours.
     """
 
     cluster: Cluster
@@ -35,6 +35,7 @@ class Pass:
     last_good: datetime | None
     clock: Clock
     dry: bool
+    may_write: Callable[[], bool]
 
     def run(self) -> Report:
         """Never raises but for a bug."""
@@ -95,7 +96,8 @@ class Pass:
 
     def _write(self, planned: Plan, report: Report) -> None:
         changes = [choice for choice in planned.choices if choice.wanted is not None]
-        done = _pretended(changes) if self.dry else write(self.cluster, self.config.node_selector, changes)
+        selector = self.config.node_selector
+        done = _pretended(changes) if self.dry else write(self.cluster, selector, changes, self.may_write)
         written: list[Written] = []
         for one in done:
             self._tell(one, planned, report)

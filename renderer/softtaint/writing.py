@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Any, Final
@@ -64,17 +64,20 @@ def operations(node: Node, wanted: list[Taint]) -> list[dict[str, Any]]:
     ]
 
 
-def write(cluster: Cluster, selector: Mapping[str, str], choices: Sequence[Choice]) -> Iterator[Written]:
-    """What became of each choice, in their order."""
-    writer = _Writer(cluster, selector)
+def write(
+    cluster: Cluster, selector: Mapping[str, str], choices: Sequence[Choice], may_write: Callable[[], bool]
+) -> Iterator[Written]:
+    """What became of each choice, in their order.  Nothing more is sent once `may_write` says no."""
+    writer = _Writer(cluster, selector, may_write)
     if choices:
         with ThreadPoolExecutor(min(THREADS, len(choices)), "write") as pool:
             yield from pool.map(writer.write, choices)
 
 
 class _Writer:
-    def __init__(self, cluster: Cluster, selector: Mapping[str, str]) -> None:
+    def __init__(self, cluster: Cluster, selector: Mapping[str, str], may_write: Callable[[], bool]) -> None:
         self._cluster = cluster
+        self._may_write = may_write
         self._selector = selector
         self._lock = threading.Lock()
         self._unreachable = 0
@@ -119,6 +122,8 @@ class _Writer:
 
     def _patch(self, node: Node, wanted: list[Taint]) -> Refused | None:
         """The answer where the node was not as it was read."""
+        if not self._may_write():
+            raise Stopped
         try:
             self._cluster.patch_node(node.name, operations(node, wanted))
         except Refused as refused:
