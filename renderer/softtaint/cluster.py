@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -22,7 +23,7 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import load_incluster_config
 from kubernetes.config import load_kube_config as _load_file
 from msgspec import Struct
-from urllib3 import PoolManager, Retry, Timeout
+from urllib3 import BaseHTTPResponse, PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
 from urllib3.util.ssl_ import create_urllib3_context
 
@@ -30,6 +31,7 @@ from renderer.softtaint import wire
 from renderer.softtaint.config import NAME
 from renderer.softtaint.nodes import Node
 from renderer.softtaint.stop import Stop
+from renderer.softtaint.stop import Stopped as Stopped  # noqa: PLC0414  (all that a request raises is found here)
 from renderer.softtaint.taints import Taint
 
 T = TypeVar("T")
@@ -47,6 +49,8 @@ _READ: Final = 15.0
 """Seconds until an answer begins, or goes on."""
 _BUDGET: Final = 100.0
 """Seconds for a request with all its attempts: a server that hangs is told before a CronJob's deadline of 300 s."""
+_GRACE: Final = 1.0
+"""Seconds that a request under way has after the stop: most are answered, and then it is known what came of them."""
 _LAST: Final = 5.0
 """Seconds for what is said at the very end, of the 30 that a pod has."""
 OK, UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, UNPROCESSABLE, BUSY, BROKEN = 200, 401, 404, 409, 410, 422, 429, 500
@@ -58,10 +62,6 @@ class ConfigurationError(Exception):
 
 class Unreachable(Exception):
     """No answer, or none but that the server cannot answer, after all attempts."""
-
-
-class Stopped(Exception):
-    """The job is to end, and nothing more was asked."""
 
 
 class Refused(Exception):
@@ -119,7 +119,8 @@ class Cluster:
     def __init__(self, kubeconfig: Path | None, threads: int, stop: Stop) -> None:
         """Raises `ConfigurationError`."""
         self._kubeconfig = kubeconfig
-        self._stop = stop
+        self.stop = stop
+        """Ends the wait for a request under way too, but for a moment."""
         self._lock = threading.Lock()
         self.requests: Counter[str] = Counter()
         """How many answers there were, by verb and status; 0 stands for none."""
@@ -179,7 +180,7 @@ class Cluster:
 
     def last(self, verb: str, path: str, body: Any) -> None:
         """Sends what is to be said at the very end: once, even if the job is to stop.  Whatever comes of it."""
-        self._ask(verb, path, msgspec.json.encode(body), {"Content-Type": JSON, "Accept": JSON}, _LAST)
+        self._ask(verb, path, msgspec.json.encode(body), {"Content-Type": JSON, "Accept": JSON}, _LAST, None)
 
     def send(
         self,
@@ -205,12 +206,14 @@ class Cluster:
         attempt = 0
         end = time.monotonic() + (_BUDGET if timeout is None else timeout)
         while attempt < attempts:
-            if self._stop.is_set():
+            if self.stop.is_set():
                 raise Stopped
             left = end - time.monotonic()
             if left <= 0:
                 break
-            status, data, after = self._ask(verb, path, text, {"Content-Type": content, "Accept": accept}, left)
+            status, data, after = self._ask(
+                verb, path, text, {"Content-Type": content, "Accept": accept}, left, self.stop
+            )
             if status == UNAUTHORIZED and not renewed:
                 renewed = True
                 self._token = self._renew()
@@ -226,22 +229,28 @@ class Cluster:
         raise Unreachable(f"{verb} {path.partition('?')[0]}: {reason}")
 
     def _ask(
-        self, verb: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float
+        self, verb: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float, stop: Stop | None
     ) -> tuple[int, bytes, str]:
-        """Status, body and Retry-After; status 0 and the error where there was no answer."""
+        """Status, body and Retry-After; status 0 and the error where there was no answer.  Raises `Stopped`."""
         headers["User-Agent"] = NAME
         if self._token:
             headers["Authorization"] = self._token
         try:
-            answer = self._pool.urlopen(
-                verb, self._prefix + path, body, headers, retries=_NEVER, redirect=False, timeout=_timeout(seconds)
-            )
+            answer = wire.within(partial(self._urlopen, verb, path, body, headers, seconds), seconds, stop, _GRACE)
             found = answer.status, answer.data, answer.headers.get("Retry-After", "")
         except (HTTPError, OSError) as error:
             found = 0, str(error).encode(), ""
         with self._lock:
             self.requests[f"{verb} {found[0]}"] += 1
         return found
+
+    def _urlopen(
+        self, verb: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float
+    ) -> BaseHTTPResponse:
+        timeout = Timeout(connect=min(_CONNECT, seconds), read=min(_READ, seconds))
+        return self._pool.urlopen(
+            verb, self._prefix + path, body, headers, retries=_NEVER, redirect=False, timeout=timeout
+        )
 
     def _renew(self) -> str:
         """The token as it is now in its file; where that cannot be read, the one that we have."""
@@ -255,7 +264,7 @@ class Cluster:
         asked = float(after) if after.isdecimal() else 0.0
         seconds = min(max(asked, 0.2 * 2**attempt), _LONGEST)
         seconds *= random.uniform(1, 1.25)  # noqa: S311  (no secret)
-        self._stop.wait(max(min(seconds, end - time.monotonic()), 0))
+        self.stop.wait(max(min(seconds, end - time.monotonic()), 0))
 
     def close(self) -> None:
         self._manager.clear()
@@ -280,11 +289,8 @@ def _manager(found: Configuration) -> PoolManager:
     if not found.ssl_ca_cert:  # else the file is read for each connection: it may change
         context.load_default_certs()
     manager.connection_pool_kw["ssl_context"] = wire.lenient(context)
+    wire.severable(manager)
     return manager
-
-
-def _timeout(seconds: float) -> Timeout:
-    return Timeout(connect=min(_CONNECT, seconds), read=min(_READ, seconds))
 
 
 def _token(found: Configuration) -> str:

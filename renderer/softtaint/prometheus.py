@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import time
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -11,6 +10,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from renderer.softtaint import config, wire
+from renderer.softtaint.stop import Stop
 
 _CONNECT = 10.0
 _READ = 30.0
@@ -27,26 +27,34 @@ class PrometheusError(Exception):
     """No usable answer; the message says why, with what the server said about it."""
 
 
-def query(server: config.Prometheus, expression: str) -> bytes:
-    """The body of the answer.  Certificates and token are read anew.  Raises `PrometheusError`."""
-    headers = dict(_AGENT)
+def query(server: config.Prometheus, expression: str, stop: Stop | None = None, seconds: float = _WHOLE) -> bytes:
+    """The body of the answer.  Certificates and token are read anew.  Raises `PrometheusError` or `Stopped`.
+
+    `seconds` are for everything, from the name of the server to the last byte.
+    """
     try:
-        if server.token_file is not None:
-            headers["Authorization"] = f"Bearer {Path(server.token_file).read_text().strip()}"
-        with _pool(server) as pool:
-            return _get(pool, f"{server.url.rstrip('/')}/api/v1/query?{urlencode({'query': expression})}", headers)
+        return wire.within(lambda: _query(server, expression), seconds, stop)
     except (HTTPError, OSError, UnicodeError, ValueError) as error:
         raise PrometheusError(f"{server.url}: {error}") from error
+
+
+def _query(server: config.Prometheus, expression: str) -> bytes:
+    headers = dict(_AGENT)
+    if server.token_file is not None:
+        headers["Authorization"] = f"Bearer {Path(server.token_file).read_text().strip()}"
+    with _pool(server) as pool:
+        return _get(pool, f"{server.url.rstrip('/')}/api/v1/query?{urlencode({'query': expression})}", headers)
 
 
 def _pool(server: config.Prometheus) -> urllib3.PoolManager:
     context = wire.lenient(ssl.create_default_context(cafile=server.ca_file))
     timeout = urllib3.Timeout(connect=_CONNECT, read=_READ)
-    return urllib3.PoolManager(num_pools=1, timeout=timeout, retries=False, ssl_context=context)
+    pool = urllib3.PoolManager(num_pools=1, timeout=timeout, retries=False, ssl_context=context)
+    wire.severable(pool)
+    return pool
 
 
 def _get(pool: urllib3.PoolManager, url: str, headers: dict[str, str]) -> bytes:
-    began = time.monotonic()
     answer = pool.request("GET", url, headers=headers, redirect=False, preload_content=False)
     try:
         body = bytearray()
@@ -54,8 +62,6 @@ def _get(pool: urllib3.PoolManager, url: str, headers: dict[str, str]) -> bytes:
             body += chunk
             if len(body) > _LIMIT:
                 raise ValueError(f"the answer is longer than {_LIMIT} bytes")
-            if time.monotonic() - began > _WHOLE:
-                raise ValueError(f"the answer takes longer than {_WHOLE:.0f} s")
     finally:
         answer.close()
     if answer.status != 200:
