@@ -45,10 +45,12 @@ def requests(
     if refused or soft_taint_handover.operator_taints(taint, known):
         return
     yield from soft_taint_findings.of_the_job(taint, place, site)
-    yield from _job(spec, taint, at, site, policy)
+    yield from _job(spec, taint, at, site, policy, known)
 
 
-def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: str) -> Iterator[Request]:
+def _job(
+    spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: str, known: Sequence[Schema]
+) -> Iterator[Request]:
     measures = taint.mode != "RemoveOnly"
     if measures and site.monitoring.url is None:
         if spec.metric is None:  # else the descheduler's own check says so
@@ -59,7 +61,7 @@ def _job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, policy: 
         yield soft_taint_findings.no_schedule(taint, at.below("softTaint", "every"))
         return
     if measures and spec.balances_load and spec.metric is None:
-        yield soft_taint_findings.other_measure(spec, at.below("softTaint"))
+        yield soft_taint_findings.other_measure(spec, at.below("softTaint"), site, known)
         yield from rule_objects.check_namespace(site)
         yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
     workload = _workload(taint, site, schedule or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from renderer.kinds import soft_taint_schedule, soft_taint_surroundings
 from renderer.kinds.base import Site
@@ -13,6 +13,7 @@ from renderer.kinds.soft_taint_spec import SoftTaint
 from renderer.kinds.upstream_policy import RECORDS
 from renderer.model import Origin, Problem
 from renderer.releases import descheduler
+from renderer.releases.descheduler_operator import Schema
 from renderer.softtaint.config import NAME
 
 _BUSY_NODES, _BUSY_SECONDS = 200, 300
@@ -136,12 +137,21 @@ def no_prometheus(site: Site) -> Problem:
     return Problem("rebalance/prometheus", at, message, "Add its address, as in http://prometheus.monitoring.svc:9090.")
 
 
-def other_measure(spec: RebalanceSpec, at: Origin) -> Problem:
+def other_measure(spec: RebalanceSpec, at: Origin, site: Site, known: Sequence[Schema]) -> Problem:
     """The tainter has to measure something that the descheduler does not."""
     names = " and ".join(name for name in spec.profiles if name in LOAD_PROFILES)
     message = (
         f"{names} goes by what pods request here, and the soft-tainter by {RECORDS['CPUMemoryCombined']}: "
         "the descheduler may call a node under-utilized that is tainted, and a taint on all of those ends its evictions"
     )
-    help = "Compare the two with mode: DryRun first; give utilization: where the release takes it."
+    help = "Compare the two with mode: DryRun first"
+    help += "; or give utilization: as well." if _takes_metrics(site, known) else ": this release takes no utilization."
     return Problem("soft-taint/other-measure", at.below("mode"), message, help)
+
+
+def _takes_metrics(site: Site, known: Sequence[Schema]) -> bool:
+    """Whether the descheduler can be told what to measure: on every release that the cluster runs or will run."""
+    upstream = [descheduler.RELEASES.get(minor) for minor in site.descheduler.upstream]
+    if any(release is not None and not release.prometheus for release in upstream):
+        return False
+    return all("devActualUtilizationProfile" in schema.customizations for schema in known)
