@@ -75,7 +75,7 @@ class Pass:
     def _samples(self, scope: set[str], nodes: Sequence[Node], report: Report) -> Samples:
         """Raises `AnswerError` too where no node of the scope has a valid one."""
         server, query = self.config.source
-        answer = prometheus.query(server, samples.expression(query))
+        answer = prometheus.query(server, samples.expression(query), self.cluster.stop)
         found = samples.read(answer, self.config.stale_after_seconds)
         rejected = samples.compare(found, scope, {node.name for node in nodes})
         report.rejected.update(dict(samples.counts(rejected)))
