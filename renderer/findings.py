@@ -131,6 +131,7 @@ SEVERITIES: dict[str, Severity] = {
     "soft-taint/cap": _WARNING,
     "soft-taint/declared-elsewhere": _ERROR,
     "soft-taint/frequent-jobs": _WARNING,
+    "soft-taint/hysteresis": _WARNING,
     "soft-taint/inert": _WARNING,
     "soft-taint/karpenter": _WARNING,
     "soft-taint/left-behind": _ERROR,

@@ -9,7 +9,8 @@ from renderer.kinds.base import Metadata, Policy, Request, Site, check_path
 from renderer.kinds.fields import Duration, seconds
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, NamespaceChoice, Query, RebalanceSpec
 from renderer.model import Origin, Problem, Tree
-from renderer.releases.descheduler_operator import OLD_POLICY, protected
+from renderer.releases.descheduler import RELEASES
+from renderer.releases.descheduler_operator import OLD_POLICY, TABLE, protected
 
 _NO_INCLUSION = LOAD_PROFILES | {"CompactAndScale"}
 _LONGEST = 2**31 - 1
@@ -48,6 +49,7 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
             # Late: a fleet without such a policy starts sooner.
             from renderer.kinds import rebalance_kubernetes, rebalance_openshift, rule_objects
 
+            yield from _judge_evictions(self.spec, at.below("evictions", "perNode"), site)
             if self.spec.metric or self.spec.soft_taint:
                 yield from rule_objects.check_scrapes(site)
             if isinstance(self.spec.utilization, Query):
@@ -153,6 +155,19 @@ def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
         if unused:
             message = f"{name} has no effect: none of {', '.join(spec.profiles)} reads it"
             yield Problem("rebalance/inert", at.below(name), message, "Remove it, or add the profile it is meant for.")
+
+
+def _judge_evictions(spec: RebalanceSpec, at: Origin, site: Site) -> Iterator[Problem]:
+    """A limit that the other one is always below, where the release has both."""
+    given = spec.evictions
+    upstream = [RELEASES[minor] for minor in site.descheduler.upstream if minor in RELEASES]
+    limited = all("total" in TABLE[name].limits for name in site.descheduler.schemas)
+    limited &= all(release.total_limit for release in upstream)
+    if given.per_node is not None and given.per_node > spec.total and limited:
+        which = "total" if given.total is not None else "the default of total,"
+        message = f"perNode {given.per_node} is above {which} {spec.total}: no cycle ever evicts so many from one node"
+        help = f"Give perNode at most {spec.total}, or raise total."
+        yield Problem("rebalance/inert", at, message, help)
 
 
 def _check_topology(site: Site, at: Origin) -> Iterator[Problem]:

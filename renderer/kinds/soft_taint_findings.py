@@ -14,7 +14,7 @@ from renderer.kinds.upstream_policy import RECORDS
 from renderer.model import Origin, Problem
 from renderer.releases import descheduler
 from renderer.releases.descheduler_operator import Schema
-from renderer.softtaint.config import NAME
+from renderer.softtaint.config import NAME, Bounds
 
 _BUSY_NODES, _BUSY_SECONDS = 200, 300
 
@@ -33,13 +33,14 @@ def always(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site) -> Ite
     yield from soft_taint_surroundings.judge(spec, site, at)
 
 
-def of_the_job(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
+def of_the_job(taint: SoftTaint, at: Origin, site: Site, bounds: Bounds) -> Iterator[Problem]:
     """What is only about our own job."""
     yield from _admission(taint, at, site)
     yield from _image(taint, at.below("image"))
     yield from _frequency(taint, at.below("every"), site)
     if taint.mode != "RemoveOnly":
         yield from _stale(taint, at.below("staleAfter"))
+        yield from _hysteresis(taint, at.below("hysteresisPoints"), bounds)
         yield from _cap(taint, at.below("maxTaintedPercent"), site)
         yield from _mounted(site)
 
@@ -96,6 +97,22 @@ def _stale(taint: SoftTaint, at: Origin) -> Iterator[Problem]:
         )
         help = "Give it the time of several passes, as in 10m with every: 2m."
         yield Problem("soft-taint/stale-after", at, message, help)
+
+
+def _hysteresis(taint: SoftTaint, at: Origin, bounds: Bounds) -> Iterator[Problem]:
+    """As the job holds a taint: see `renderer.softtaint.plan`."""
+    distance, given = (
+        bounds.low + bounds.high if bounds.deviation else bounds.high - bounds.low,
+        taint.hysteresis_points,
+    )
+    if given >= distance:
+        size = "as much as" if given == distance else "more than"
+        message = (
+            f"hysteresisPoints {given} is {size} the distance between the thresholds, {distance} points: an "
+            "over-utilized node keeps its taints until it is under-utilized, and no other node gets one"
+        )
+        help = f"Give it less than {distance}, as in {min(5, distance // 2)}, or thresholds that are farther apart."
+        yield Problem("soft-taint/hysteresis", at, message, help)
 
 
 def _cap(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
