@@ -110,6 +110,7 @@ SEVERITIES: dict[str, Severity] = {
     "rules/namespace": _WARNING,
     "rules/narrow-window": _WARNING,
     "rules/newer-syntax": _WARNING,
+    "rules/no-labels": _NOTE,
     "rules/no-series": _WARNING,
     "rules/record-field": _ERROR,
     "rules/record-name": _WARNING,

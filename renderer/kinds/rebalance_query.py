@@ -125,4 +125,5 @@ def rules(spec: RebalanceSpec, site: Site, policy: str) -> Iterator[Request]:
     """Those groups, as the cluster's Prometheus takes them."""
     if wanted := groups(spec, site):
         yield from rule_objects.check_namespace(site)
+        yield from rule_objects.check_labels(site)
         yield from rule_objects.manifests(groups=wanted, site=site, policy=policy)

@@ -59,6 +59,7 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
         for group, rule, place in self.rules(origin):
             yield from rule_findings.judge(rule, group.interval, place, site)
         yield from rule_objects.check_namespace(site)
+        yield from rule_objects.check_labels(site)
         yield from rule_objects.check_scrapes(site)
         if self.spec.groups:
             groups = [self._group(group) for group in self.spec.groups]

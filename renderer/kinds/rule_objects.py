@@ -61,6 +61,21 @@ def check_namespace(site: Site) -> Iterator[Problem]:
         yield Problem("rules/namespace", place, message, "Label the namespace, or leave ruleNamespace out.")
 
 
+def check_labels(site: Site) -> Iterator[Problem]:
+    """Which rules a Prometheus takes is its own choice (`ruleSelector`); OpenShift's goes by the namespace alone."""
+    monitoring = site.monitoring
+    if site.platform == "kubernetes" and monitoring.rules == "object" and not monitoring.rule_labels:
+        message = (
+            "the PrometheusRules carry no labels: a Prometheus whose ruleSelector asks for one passes over them, "
+            "and nothing says so"
+        )
+        help = (
+            "Look what it asks for: kubectl get prometheus -A -o yaml. Then write it as "
+            "ruleLabels: {release: kube-prometheus-stack}, as the chart of that name has it."
+        )
+        yield Problem("rules/no-labels", site.origin.below("spec", "monitoring"), message, help)
+
+
 def check_scrapes(site: Site) -> Iterator[Problem]:
     """Prometheus calls a series gone when its last sample is older than it looks back."""
     interval = site.monitoring.scrape_interval
