@@ -7,6 +7,7 @@ import subprocess
 import time
 from typing import Any
 
+from renderer.softtaint.lease import LAST_GOOD
 from renderer.softtaint.taints import OVERUTILIZED
 from tests import softtaint
 from tests.softtaint import (
@@ -27,6 +28,7 @@ from tests.softtaint_runs import (
     behind,
     config,
     held,
+    logged,
     on,
     plain,
     tainter,
@@ -137,6 +139,8 @@ def test_a_server_that_is_busy_broken_or_cut_off_is_asked_again(
     run, proxy = behind(tainter, rule, config())
     assert (run.code, plain()) == (GOOD, WANTED), run.text
     assert run.summary["writes"] == {"written": 3}
+    assert run.summary["changes"] == {"0->1": 1, "0->2": 2}  # also of the node whose answer was lost
+    assert {line["from"] for line in logged(run, "taints changed")} == {0}
     first, second = times[f"PATCH {NODES}/fair"][:2]
     assert second - first >= 2
     assert proxy.seen[f"PATCH {NODES}/fair"] == 4
@@ -158,6 +162,20 @@ def test_refused_writes_are_not_tried_again(tainter: Tainter, config: Configured
     assert (run.code, run.summary["writes"]) == (PARTLY, {"refused": 1, "written": 2}), run.text
     assert proxy.seen[f"PATCH {NODES}/busy"] == 1
     assert plain()["busy"] == []
+
+
+def test_a_pass_that_could_write_nothing_was_not_good(tainter: Tainter, config: Configured, plain: Plain) -> None:
+    def refuse(exchange: Exchange, _count: int) -> Any:
+        return say(403, "not you") if exchange.method == "PATCH" and NODES in exchange.path else None
+
+    def noted() -> bool:
+        return LAST_GOOD in tainter.admin.get(LEASE)["metadata"].get("annotations", {})
+
+    run, _ = behind(tainter, refuse, config())
+    assert (run.code, run.summary["writes"], noted()) == (PARTLY, {"refused": 3}, False), run.text
+    run, _ = behind(tainter, on("PATCH", "/nodes/busy", say(403, "not you")), config())
+    assert (run.code, noted()) == (PARTLY, True), run.text
+    assert plain()["busier"] == [OVER, FAIR]
 
 
 def test_an_outage_during_the_writes_ends_them_soon(tainter: Tainter, config: Configured) -> None:

@@ -53,7 +53,7 @@ def _record(cluster: Cluster, one: Written, instance: str) -> None:
 
 
 def _body(one: Written, instance: str) -> dict[str, Any]:
-    node, before = one.node, len(one.node.keys)
+    node, before = one.node, one.before
     digest = hashlib.sha256(f"{node.uid} {before} {one.level}".encode()).hexdigest()[:16]
     moment = moments.rfc3339(datetime.now(UTC))
     usage = "" if one.choice.points is None else f" at {one.choice.points} % utilization"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,6 +27,7 @@ class Job:
         self._alone = alone
         self._clock = clock
         self._keeper: Keeper | None = None
+        self._told: Counter[str] = Counter()
         try:
             self.cluster = Cluster(kubeconfig, THREADS + 1, stop)
         except ConfigurationError as error:
@@ -44,7 +46,7 @@ class Job:
         report = self.acquire()
         if report is None:
             report = self.run()
-            self.release(good=report.outcome.good)
+            self.release(good=report.good)
         self.tell(report)
         return int(report.outcome)
 
@@ -52,6 +54,11 @@ class Job:
     def holds(self) -> bool:
         """Whether the Lease is ours."""
         return self._keeper is not None and not self.stop.lost
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can do nothing before it has the Lease."""
+        return not self._alone and not self.holds
 
     def acquire(self) -> Report | None:
         """Takes the Lease and keeps it; the report of a pass that cannot be, where that fails."""
@@ -107,4 +114,6 @@ class Job:
     def tell(self, report: Report) -> None:
         """The closing line of a pass."""
         say = log.info if report.outcome is Outcome.DONE else log.error
-        say("pass ended", **summary(report, self.cluster.requests, self.config.mode))
+        requests = Counter(self.cluster.requests)
+        say("pass ended", **summary(report, requests - self._told, self.config.mode))
+        self._told = requests

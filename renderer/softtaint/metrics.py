@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import permutations
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -12,6 +13,7 @@ from renderer.softtaint.samples import Reason
 from renderer.softtaint.writing import FAILURES
 
 _PREFIX: Final = "kubevirt_policy_softtaint_"
+_LEVELS: Final = ("0", "1", "2")
 _BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 
@@ -38,6 +40,8 @@ class Metrics:
             self.failures.labels(failure.value)
         for reason in Reason:
             self.rejected.labels(reason.value)
+        for before, after in permutations(_LEVELS, 2):
+            self.changes.labels(before, after)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"{_PREFIX}{name}_total", text, labels, registry=self.registry)
@@ -45,19 +49,27 @@ class Metrics:
     def _gauge(self, name: str, text: str) -> Gauge:
         return Gauge(f"{_PREFIX}{name}", text, registry=self.registry)
 
-    def record(self, report: Report) -> None:
-        """Adds a pass."""
+    def record(self, report: Report, *, ran: bool) -> None:
+        """Adds a pass, or a turn in which none could begin: that one took no time."""
         self.passes.labels(report.outcome.label).inc()
-        self.seconds.observe(report.seconds)
+        if ran:
+            self.seconds.observe(report.seconds)
         if report.plan is not None:
-            for taints in range(3):
-                self.nodes.labels(str(taints)).set(report.by_taints[taints])
+            for taints in _LEVELS:
+                self.nodes.labels(taints).set(report.by_taints[int(taints)])
         for (before, after), count in report.changes.items():
             self.changes.labels(str(before), str(after)).inc(count)
         for failure in FAILURES:
             self.failures.labels(failure.value).inc(report.results[failure])
         for reason, count in report.rejected.items():
             self.rejected.labels(reason).inc(count)
+
+    def leads(self, works: bool, *, holds: bool) -> None:
+        """Whether this instance is at work, and holds the Lease for it; one that waits tells nothing of nodes, as it
+        would tell what they were when it last had them."""
+        self.leader.set(holds)
+        if not works:
+            self.nodes.clear()
 
     def good_at(self, moment: datetime | None) -> None:
         """When a pass was last good, whoever ran it; left as it is where that is not known."""

@@ -101,11 +101,12 @@ class Pass:
         written: list[Written] = []
         for one in done:
             self._tell(one, planned, report)
-            if one.result is Result.WRITTEN and not self.dry:
+            if one.result is Result.WRITTEN:
                 written.append(one)
         _count(planned, {one.node.name: one.level for one in written}, report)
-        if written:
-            report.events = events.record(self.cluster, written, self.instance)
+        told = [one for one in written if one.before != one.level]
+        if told:
+            report.events = events.record(self.cluster, told, self.instance)
         if report.outcome is Outcome.DONE and any(report.results[result] for result in FAILURES):
             report.outcome = Outcome.STOPPED if report.results[Result.STOPPED] else Outcome.UNWRITTEN
 
@@ -118,8 +119,11 @@ class Pass:
                 return
             log.error("a node could not be written", result=one.result, error=one.message, **fields)
         elif one.result is Result.WRITTEN:
-            report.changes[len(one.node.keys), one.level] += 1
-            log.info("taints would be changed" if self.dry else "taints changed", **fields)
+            if one.before != one.level:  # else only what somebody did meanwhile was undone
+                report.changes[one.before, one.level] += 1
+            log.info("taints changed", **fields)
+        elif one.result is Result.PRETENDED:
+            log.info("taints would be changed", **fields)
         else:
             log.info("a node was not written", result=one.result, **fields)
 
@@ -128,7 +132,7 @@ def _fields(one: Written, planned: Plan) -> dict[str, object]:
     bounds = {"low": planned.low, "high": planned.high} if one.choice.points is not None else {}
     return {
         "node": one.node.name,
-        "from": len(one.node.keys),
+        "from": one.before,
         "to": one.level,
         "usage": one.choice.points,
         **bounds,
@@ -138,7 +142,7 @@ def _fields(one: Written, planned: Plan) -> dict[str, object]:
 
 
 def _pretended(changes: Sequence[Choice]) -> list[Written]:
-    return [Written(choice, Result.WRITTEN, choice.node, choice.level or 0) for choice in changes]
+    return [Written(choice, Result.PRETENDED, choice.node, choice.level or 0) for choice in changes]
 
 
 def _count(planned: Plan, written: Mapping[str, int], report: Report) -> None:

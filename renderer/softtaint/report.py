@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from renderer.softtaint.plan import Plan
+from renderer.softtaint.writing import Result
 
 
 class Outcome(IntEnum):
@@ -24,11 +25,6 @@ class Outcome(IntEnum):
     @property
     def label(self) -> str:
         return self.name.lower()
-
-    @property
-    def good(self) -> bool:
-        """Whether there were samples, and every node was tried."""
-        return self in (Outcome.DONE, Outcome.UNWRITTEN)
 
 
 @dataclass
@@ -51,9 +47,18 @@ class Report:
     events: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
+    @property
+    def good(self) -> bool:
+        """Whether there were samples (or none was needed), and every node is as wanted or at least one was written.
+
+        A pass that could write none is not: the taints grow old whatever the reason, and somebody has to be told.
+        """
+        written = self.results[Result.WRITTEN] > 0
+        return self.outcome is Outcome.DONE or (self.outcome is Outcome.UNWRITTEN and written)
+
 
 def summary(report: Report, requests: Mapping[str, int], mode: str) -> dict[str, object]:
-    """The closing line."""
+    """The closing line; `requests` are those of the pass."""
     planned = report.plan
     figures: dict[str, object] = {} if planned is None else _figures(planned)
     return {

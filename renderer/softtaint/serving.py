@@ -16,7 +16,7 @@ from renderer.softtaint.metrics import Metrics
 from renderer.softtaint.report import Outcome, Report
 
 _STANDBY: Final = 10.0
-"""Seconds until an instance without the Lease tries again."""
+"""Seconds until an instance without the Lease, or one that the API server does not answer, tries again."""
 _JITTER: Final = 0.1
 """Part of the interval by which passes of many clusters drift apart."""
 _HANGING: Final = 900.0
@@ -44,7 +44,8 @@ class Service:
         while not stop.signalled:
             self._turned = began = time.monotonic()
             report = self._turn()
-            interval = _STANDBY if report.outcome is Outcome.HELD else float(self.job.config.every_seconds)
+            soon = self.job.waits or report.outcome is Outcome.NO_API
+            interval = _STANDBY if soon else float(self.job.config.every_seconds)
             interval *= random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  (no secret)
             stop.wait(max(began + interval - time.monotonic(), 0))
 
@@ -52,10 +53,11 @@ class Service:
         failed = self.job.acquire()
         self.metrics.leader.set(self.job.holds)
         report = self.job.run() if failed is None else failed
-        if report.outcome.good:
+        if report.good:
             self.job.note()
         self.ready = report.outcome is not Outcome.NO_API
-        self.metrics.record(report)
+        self.metrics.record(report, ran=failed is None)
+        self.metrics.leads(not self.job.waits, holds=self.job.holds)
         self.metrics.good_at(self.job.lease.last_good)
         if (self._said, report.outcome) != (Outcome.HELD, Outcome.HELD):  # said once, while another one works
             self.job.tell(report)

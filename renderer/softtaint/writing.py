@@ -31,6 +31,8 @@ class Result(StrEnum):
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
     STOPPED = "stopped"
+    PRETENDED = "would_write"
+    """Nothing was written, as this is a dry run."""
 
 
 FAILURES: Final = (Result.CONFLICT, Result.REFUSED, Result.UNREACHABLE, Result.STOPPED)
@@ -39,7 +41,9 @@ to write in this pass, nor are those that were marked for deletion meanwhile."""
 
 
 class Written(Value, frozen=True):
-    """`choice` as it was planned; `node` as it was before the last attempt, `redone` how often it changed under us."""
+    """`choice` as it was planned, with the node as it was first read: what is told of is the change from there, as an
+    answer of ours may have been lost; `node` as it was before the last attempt, `redone` how often it changed under us.
+    """
 
     choice: Choice
     result: Result
@@ -47,6 +51,11 @@ class Written(Value, frozen=True):
     level: int
     redone: int = 0
     message: str = ""
+
+    @property
+    def before(self) -> int:
+        """The number of taints that it had."""
+        return len(self.choice.node.keys)
 
 
 def operations(node: Node, wanted: list[Taint]) -> list[dict[str, Any]]:
