@@ -6,6 +6,7 @@ import http.client
 import socket
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -18,7 +19,7 @@ from renderer.softtaint.samples import expression, read
 from tests.testbed.access import Access
 from tests.testbed.fixtures import SERVERS
 from tests.testbed.monitoring import Monitoring
-from tests.testbed.proxy import Exchange, Proxy, say
+from tests.testbed.proxy import Action, Exchange, Proxy, say
 
 pytestmark = SERVERS
 
@@ -88,6 +89,16 @@ def test_files_that_are_missing_are_named(secured: Proxy, apiserver: Access, tmp
         query(server(secured.url, **files), "use")
 
 
+@pytest.mark.parametrize("content", [b"", b"first-secret\nsecond-secret\n", b"two secrets", b"secret\0", b"secret\xff"])
+def test_what_is_no_token_is_not_quoted(secured: Proxy, apiserver: Access, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    with pytest.raises(PrometheusError, match="not one token") as caught:
+        query(server(secured.url, apiserver.authority, path), "use")
+    assert str(path) in str(caught.value)
+    assert "secret" not in str(caught.value).replace(str(path), "")
+
+
 def test_a_redirect_is_refused(secured: Proxy, apiserver: Access) -> None:
     secured.rule = lambda _exchange, _count: say(302, Location="http://127.0.0.1:1/")
     with pytest.raises(PrometheusError, match=r"status 302: redirects are not followed \(to http://127.0.0.1:1/\)"):
@@ -101,6 +112,18 @@ def test_a_refusal_is_quoted(secured: Proxy, apiserver: Access) -> None:
     secured.rule = lambda _exchange, _count: None
     with pytest.raises(PrometheusError, match=r"status 400: .*unclosed left parenthesis"):
         query(server(secured.url, apiserver.authority), "use(")
+
+
+def constant(action: Action, _exchange: Exchange, _count: int) -> Action:
+    return action
+
+
+def test_long_texts_of_a_server_are_cut(secured: Proxy, apiserver: Access) -> None:
+    for said in (say(status, "x" * 5000, Location="y" * 5000) for status in (302, 403)):
+        secured.rule = partial(constant, said)
+        with pytest.raises(PrometheusError) as caught:
+            query(server(secured.url, apiserver.authority), "use")
+        assert len(str(caught.value)) < 300
 
 
 def test_a_connection_that_is_cut(secured: Proxy, apiserver: Access) -> None:
@@ -132,5 +155,5 @@ def endless() -> Iterator[str]:
 
 
 def test_an_answer_without_an_end_is_cut_off(endless: Any) -> None:
-    with pytest.raises(PrometheusError, match="longer than 67108864 bytes"):
+    with pytest.raises(PrometheusError, match="longer than 16777216 bytes"):
         query(server(endless), "use")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from renderer.softtaint.cluster import Cluster, Unreachable
+from renderer.softtaint.cluster import Cluster, ConfigurationError, Unreachable
 from renderer.softtaint.config import Prometheus
 from renderer.softtaint.prometheus import PrometheusError, query
 from renderer.softtaint.stop import Stop
@@ -196,3 +196,11 @@ def test_a_signal_ends_the_wait_for_the_api_server(tainter: Tainter, config: Con
             terminated(tainter, tainter.start(config(), f"--kubeconfig={path}"), asked)
         finally:
             over.set()
+
+
+def test_what_is_no_token_is_not_quoted_either(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("first-secret\nsecond-secret\n")
+    with pytest.raises(ConfigurationError, match="not one token") as caught:
+        Cluster(kubeconfig(DEAD, tmp_path, tokenFile=str(path)), 1, Stop())
+    assert "secret" not in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -133,3 +134,38 @@ def test_no_answer_crashes_it(text: bytes) -> None:
 @given(st.text(max_size=12), st.text(max_size=12), st.text(max_size=12))
 def test_no_text_in_a_series_crashes_it(node: str, value: str, time: str) -> None:
     read(answer([series(node, value), series(node, time, "timestamp")]), STALE)
+
+
+def test_unknown_nodes_are_told_up_to_a_number_and_counted_beyond() -> None:
+    found = Samples({f"unknown-{number:05}": 50 for number in range(10_000)})
+    wrong = compare(found, {"a"}, {"a"})
+    assert len(wrong) == 1002
+    assert wrong[1000] == Rejected("", Reason.UNKNOWN_NODE, "9000 more", 9000)
+    assert dict(counts(wrong)) == {"missing": 1, "unknown_node": 10_000}
+
+
+def test_names_of_many_parts_take_no_more_than_their_size() -> None:
+    names = [f"{number}" + ".a" * 20_000 for number in range(10)]
+    tracemalloc.start()
+    compare(Samples(dict.fromkeys(names, 50)), {"a"}, {"a"})
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**20
+
+
+LONG = "x" * 5000
+
+
+def test_foreign_texts_are_cut() -> None:
+    found = read(
+        answer(sample("a", LONG), *[sample("b", "0.5" + "0" * 90, copy=str(copy)) for copy in range(9)]), STALE
+    )
+    assert [len(one.value) for one in found.rejected] == [200, 200]
+    assert [len(one.node) for one in compare(Samples({LONG: 50}), set(), set())] == [200]
+    with pytest.raises(AnswerError) as caught:
+        read(answer(kind=LONG), STALE)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_long_number_is_one() -> None:
+    assert read(answer(sample("a", "0.5" + "0" * 500)), STALE).points == {"a": 50}

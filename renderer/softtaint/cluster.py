@@ -22,6 +22,7 @@ from kubernetes.client.configuration import Configuration
 from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import load_incluster_config
 from kubernetes.config import load_kube_config as _load_file
+from kubernetes.config.incluster_config import SERVICE_TOKEN_FILENAME
 from msgspec import Struct
 from urllib3 import BaseHTTPResponse, PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
@@ -33,6 +34,7 @@ from renderer.softtaint.nodes import Node
 from renderer.softtaint.stop import Stop
 from renderer.softtaint.stop import Stopped as Stopped  # noqa: PLC0414  (all that a request raises is found here)
 from renderer.softtaint.taints import Taint
+from renderer.softtaint.texts import token
 
 T = TypeVar("T")
 
@@ -53,6 +55,8 @@ _GRACE: Final = 1.0
 """Seconds that a request under way has after the stop: most are answered, and then it is known what came of them."""
 _LAST: Final = 5.0
 """Seconds for what is said at the very end, of the 30 that a pod has."""
+_QUOTED: Final = 1000
+"""Characters of an answer: refusals of an admission policy take some hundred."""
 OK, UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, UNPROCESSABLE, BUSY, BROKEN = 200, 401, 404, 409, 410, 422, 429, 500
 
 
@@ -126,7 +130,7 @@ class Cluster:
         """How many answers there were, by verb and status; 0 stands for none."""
         found = _configuration(kubeconfig)
         found.connection_pool_maxsize = threads
-        self._token = _token(found)
+        self._token = _token(found, kubeconfig)
         self._manager = _manager(found)
         # Straight to its pool: to find it anew takes a third of the time of a request.
         self._pool = self._manager.connection_from_url(str(found.host))
@@ -255,7 +259,7 @@ class Cluster:
     def _renew(self) -> str:
         """The token as it is now in its file; where that cannot be read, the one that we have."""
         try:
-            return _token(_configuration(self._kubeconfig))
+            return _token(_configuration(self._kubeconfig), self._kubeconfig)
         except ConfigurationError:
             return self._token
 
@@ -293,8 +297,16 @@ def _manager(found: Configuration) -> PoolManager:
     return manager
 
 
-def _token(found: Configuration) -> str:
-    return str(found.api_key.get("BearerToken", "")).strip()
+def _token(found: Configuration, kubeconfig: Path | None) -> str:
+    """The header's value; empty where the account has none.  Raises `ConfigurationError`, which does not quote it."""
+    scheme, _, rest = str(found.api_key.get("BearerToken", "")).strip().partition(" ")
+    if not scheme:
+        return ""
+    where = f"{SERVICE_TOKEN_FILENAME}" if kubeconfig is None else f"the token of {kubeconfig}"
+    try:
+        return f"{scheme} {token(rest, where)}"
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _path(name: str) -> str:
@@ -303,9 +315,9 @@ def _path(name: str) -> str:
 
 def _message(data: bytes) -> str:
     try:
-        return msgspec.json.decode(data, type=_Status).message
+        return msgspec.json.decode(data, type=_Status).message[:_QUOTED]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return " ".join(data[:300].decode(errors="replace").split())
+        return " ".join(data[:_QUOTED].decode(errors="replace").split())
 
 
 def _node(item: _Node, selector: Mapping[str, str]) -> Node:

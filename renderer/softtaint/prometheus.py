@@ -11,15 +11,17 @@ from urllib3.exceptions import HTTPError
 
 from renderer.softtaint import config, wire
 from renderer.softtaint.stop import Stop
+from renderer.softtaint.texts import cut, token
 
 _CONNECT = 10.0
 _READ = 30.0
 """Seconds until the answer begins, or goes on."""
 _WHOLE = 60.0
 """Seconds until it is there."""
-_LIMIT = 64 * 2**20
-"""Bytes: ten times what 10,000 nodes take."""
-_QUOTED = 300
+_LIMIT = 16 * 2**20
+"""Bytes: more than twice what 10,000 nodes take."""
+_ERROR = 400
+"""Characters of an error, which may hold what the server said in place of an answer."""
 _AGENT = {"User-Agent": config.NAME}
 
 
@@ -35,15 +37,19 @@ def query(server: config.Prometheus, expression: str, stop: Stop | None = None, 
     try:
         return wire.within(lambda: _query(server, expression), seconds, stop)
     except (HTTPError, OSError, UnicodeError, ValueError) as error:
-        raise PrometheusError(f"{server.url}: {error}") from error
+        raise PrometheusError(f"{server.url}: {cut(str(error), _ERROR)}") from error
 
 
 def _query(server: config.Prometheus, expression: str) -> bytes:
     headers = dict(_AGENT)
     if server.token_file is not None:
-        headers["Authorization"] = f"Bearer {Path(server.token_file).read_text().strip()}"
+        headers["Authorization"] = f"Bearer {_token(server.token_file)}"
     with _pool(server) as pool:
         return _get(pool, f"{server.url.rstrip('/')}/api/v1/query?{urlencode({'query': expression})}", headers)
+
+
+def _token(file: str) -> str:
+    return token(Path(file).read_bytes().decode(errors="replace"), file)
 
 
 def _pool(server: config.Prometheus) -> urllib3.PoolManager:
@@ -65,13 +71,13 @@ def _get(pool: urllib3.PoolManager, url: str, headers: dict[str, str]) -> bytes:
     finally:
         answer.close()
     if answer.status != 200:
-        raise ValueError(_refusal(answer, bytes(body[:_QUOTED])))
+        raise ValueError(_refusal(answer, bytes(body[:_ERROR])))
     return bytes(body)
 
 
 def _refusal(answer: urllib3.BaseHTTPResponse, body: bytes) -> str:
     text = " ".join(body.decode(errors="replace").split())
-    target = answer.headers.get("Location")
+    target = cut(answer.headers.get("Location", "nowhere"))
     if 300 <= answer.status < 400:
         return f"status {answer.status}: redirects are not followed (to {target})"
-    return f"status {answer.status}: {text}"
+    return f"status {answer.status}: {cut(text)}"

@@ -10,12 +10,17 @@ import msgspec
 from msgspec import Struct
 
 from renderer.softtaint import classify
+from renderer.softtaint.texts import cut
 from renderer.values import Value, field
 
 NODE = "instance"
 """The label that names the node, as the descheduler has it (v0.36.0 usageclients.go)."""
 _PART = "kubevirt_policy_part"
 _VALUE, _TIMESTAMP = "value", "timestamp"
+_JOINED = 10
+_STRANGERS = 1000
+_NAME = 253 + len(":65535")
+"""Characters of the longest name of a node, with a port."""
 
 
 class Reason(StrEnum):
@@ -36,6 +41,8 @@ class Rejected(Value, frozen=True):
     node: str
     reason: Reason
     value: str = ""
+    count: int = 1
+    """How many series it stands for: those of unknown nodes are told one by one up to a number."""
 
 
 class Samples(Value, frozen=True):
@@ -84,10 +91,10 @@ def read(answer: bytes, stale_after: int) -> Samples:
     try:
         data = msgspec.json.decode(answer, type=_Answer).data
         if data.result_type != "vector":
-            raise AnswerError(f"the query gives a {data.result_type}, not a vector")
+            raise AnswerError(f"the query gives a {cut(data.result_type)}, not a vector")
         series = msgspec.json.decode(data.result, type=list[_Series])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise AnswerError(f"not an answer of Prometheus: {error}") from error
+        raise AnswerError(f"not an answer of Prometheus: {cut(str(error))}") from error
     parts: dict[str, dict[str, list[_Series]]] = {_VALUE: {}, _TIMESTAMP: {}}
     for one in series:
         by_node = parts.setdefault(one.metric.get(_PART, _VALUE), {})
@@ -99,12 +106,12 @@ def read(answer: bytes, stale_after: int) -> Samples:
 
 
 def _judge(found: Samples, node: str, values: list[_Series], times: list[_Series], stale_after: int) -> None:
-    text = ", ".join(one.value[1] if one.value else "a histogram" for one in values)
+    texts = [one.value[1] if one.value else "a histogram" for one in values[:_JOINED]]
     reason = _wrong(node, values, times, stale_after)
     if reason is None:
-        found.points[node] = classify.percent(float(text))
+        found.points[node] = classify.percent(_number(values[0]))
     else:
-        found.rejected.append(Rejected(node, reason, text))
+        found.rejected.append(Rejected(node, reason, cut(", ".join(map(cut, texts)))))
 
 
 def _wrong(node: str, values: list[_Series], times: list[_Series], stale_after: int) -> Reason | None:
@@ -144,18 +151,28 @@ def compare(samples: Samples, scope: Collection[str], known: Collection[str]) ->
     wrong = [one for one in samples.rejected if not one.node or one.node in scope]
     strange = sorted(seen - set(known) - {""})
     missing = sorted(set(scope) - seen)
-    aliases = _aliases(strange)
+    aliases = _aliases(strange) if missing else {}
     return [
         *wrong,
-        *(Rejected(name, Reason.UNKNOWN_NODE) for name in strange),
+        *_strangers(strange),
         *(Rejected(name, Reason.MISSING, _alias(name, aliases)) for name in missing),
     ]
+
+
+def _strangers(strange: list[str]) -> Iterator[Rejected]:
+    for name in strange[:_STRANGERS]:
+        yield Rejected(cut(name), Reason.UNKNOWN_NODE)
+    more = len(strange) - _STRANGERS
+    if more > 0:
+        yield Rejected("", Reason.UNKNOWN_NODE, f"{more} more", more)
 
 
 def _aliases(strange: list[str]) -> dict[str, str]:
     """Series by what their node could be called: their name without a port, and without parts of the domain."""
     found: dict[str, str] = {}
     for name in strange:
+        if len(name) > _NAME:  # each part of it would be kept, whatever somebody puts into a label
+            continue
         for host in (name.rpartition(":")[0] or name, name):
             for short in _shorter(host):
                 found.setdefault(short, name)
@@ -174,13 +191,13 @@ def _alias(name: str, aliases: dict[str, str]) -> str:
     for short in _shorter(name):
         other = aliases.get(short)
         if other is not None and (short == name or short in (other, other.rpartition(":")[0])):
-            return f"there is a series named {other}"
+            return f"there is a series named {cut(other)}"
     return ""
 
 
 def counts(rejected: list[Rejected]) -> Iterator[tuple[str, int]]:
     """How often each reason occurs, in the order of the reasons."""
     for reason in Reason:
-        number = sum(one.reason is reason for one in rejected)
+        number = sum(one.count for one in rejected if one.reason is reason)
         if number:
             yield reason.value, number
