@@ -13,6 +13,7 @@ import msgspec
 from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
 from renderer.kinds.schema import schema_of
 from renderer.model import Origin, Path, Problem, folded
+from renderer.releases.descheduler_operator import neutral
 
 _TYPES = {
     "string": ("a text", "Write a text."),
@@ -96,7 +97,8 @@ def _explain(root: dict[str, Any], data: dict[str, Any], origin: Origin, error: 
         case "type":
             yield Problem("policy/type", at, *_wrong_type(name, value, rule["type"], rule))
         case "enum":
-            yield _not_among([str(choice) for choice in rule["enum"]], value, at, name)
+            beside = _at(data, path[:-1]) if path and isinstance(path[-1], int) else []
+            yield _not_among([str(choice) for choice in rule["enum"]], value, at, name, beside)
         case _ if "propertyNames" in place:
             yield from _wrong_keys(_at(root, tuple(place[: place.index("propertyNames") + 1])), value, at)
         case _:
@@ -120,11 +122,15 @@ def _spared(root: dict[str, Any], place: list[Any]) -> str:
     return f", or remove {place[last + 1]}" + ("; clusters: {} is every cluster" if place[last + 1] == "names" else "")
 
 
-def _not_among(known: Sequence[str], value: Any, at: Origin, name: str) -> Problem:
+def _not_among(known: Sequence[str], value: Any, at: Origin, name: str, beside: Sequence[Any] = ()) -> Problem:
+    """`beside` are the items of the list that the value stands in."""
     help = f"Write {choices(known)}."
     if not isinstance(value, str):
         return Problem("policy/type", at, _wrong_type(name, value, "string")[0], help)
     message = f"{shown(value)} is not a value of {name}"
+    if (meant := neutral(value)) is not None and meant in beside:
+        message += f": it is {meant}, which stands there already, spelled as some releases of the operator do"
+        return Problem("policy/value", at, message, "Remove it.")
     return Problem("policy/value", at, message, suggestion(value, known) or help)
 
 

@@ -218,6 +218,11 @@ def spelled(profile: str, schemas: Iterable[Schema]) -> str | None:
     return None
 
 
+def neutral(spelling: str) -> str | None:
+    """The release-neutral name of a profile that is spelled as one release does; None where it is no other word."""
+    return next((name for name, words in _SPELLINGS.items() if spelling in words and spelling != name), None)
+
+
 _BALANCING = ("LifecycleAndUtilization", "LongLifecycle", "CompactAndScale", "KubeVirtRelieveAndMigrate")
 
 EXCLUSIVE: tuple[frozenset[str], ...] = (
