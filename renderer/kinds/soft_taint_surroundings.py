@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
@@ -16,6 +17,12 @@ _LISTS = ("taints", "startupTaints", "registerWithTaints")
 """Where Node, MachineSet, MachineDeployment, NodePool, KubeadmConfig and KubeletConfiguration declare taints."""
 _FLAGS = ("ignore-taint", "startup-taint")
 """Of the cluster-autoscaler: a node with such a taint counts as not ready (kubernetes/autoscaler PR 6132)."""
+
+
+_IN_TEXT = re.compile(
+    rf"--(?P<flag>{'|'.join(_FLAGS)})[=\\\s'\"]+(?P<key>{'|'.join(map(re.escape, TAINTS))})(?![-\w./])"
+)
+"""As a shell reads it: the key after a sign of equality or blanks, quotes, the end of a line that goes on."""
 
 
 def judge(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
@@ -64,7 +71,7 @@ def _key(entry: Any) -> str:
 
 
 def _flagged(node: Any) -> Iterator[tuple[str, str]]:
-    """Flags that concern our keys: as `--flag=value`, as two items of a list, or as a value of Helm's `extraArgs`."""
+    """Flags that concern our keys: anywhere in a text, as two items of a list, or as a value of Helm's `extraArgs`."""
     if isinstance(node, dict):
         for name, value in node.items():
             if name in _FLAGS:
@@ -72,10 +79,12 @@ def _flagged(node: Any) -> Iterator[tuple[str, str]]:
             yield from _flagged(value)
     elif isinstance(node, list):
         for item, after in zip_longest(node, node[1:]):
-            name, equals, value = str(item).removeprefix("--").partition("=")
-            if str(item).startswith("--") and name in _FLAGS:
-                yield from _concerned(name, value if equals else after)
+            if str(item).removeprefix("--") in _FLAGS:
+                yield from _concerned(str(item).removeprefix("--"), after)
             yield from _flagged(item)
+    elif isinstance(node, str) and "-taint" in node:
+        for found in _IN_TEXT.finditer(node):
+            yield found["flag"], found["key"]
 
 
 def _concerned(flag: str, value: Any) -> Iterator[tuple[str, str]]:
