@@ -8,7 +8,6 @@ taints are removed; 6 another instance holds the Lease; 7 stopped by a signal be
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ import msgspec
 
 from renderer.softtaint import config, log
 from renderer.softtaint.config import Config, ConfigError
-from renderer.softtaint.stop import Stop
+from renderer.softtaint.stop import Stop, listen
 
 CONFIGURATION: Final = 2
 BUG: Final = 70
@@ -28,8 +27,7 @@ BUG: Final = 70
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code."""
     stop = Stop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.signal())
+    listen(stop)
     try:
         return _run(_parser().parse_args(arguments), stop)
     except ConfigError as error:

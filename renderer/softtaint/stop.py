@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Stopped(Exception):
@@ -38,3 +43,23 @@ class Stop:
     def wait(self, seconds: float) -> bool:
         """Whether it was set within that time."""
         return self._event.wait(seconds)
+
+
+def listen(stop: Stop) -> None:
+    """From now on SIGTERM and SIGINT end the job.  To be called once, by the main thread.
+
+    A handler of Python runs in the main thread, wherever that is: it could wait for a lock that this very thread holds.
+    So the interpreter's own handler writes the number into a pipe, and a thread that holds nothing reads it.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: None)
+    threading.Thread(target=_listen, args=(stop, reading), name="signals", daemon=True).start()
+
+
+def _listen(stop: Stop, reading: int) -> None:
+    while received := os.read(reading, 64):
+        if set(received) & set(_SIGNALS):
+            stop.signal()
