@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from renderer.softtaint.config import encode
+from renderer.softtaint.__main__ import _config, _parser
+from renderer.softtaint.config import Prometheus, encode
 from tests.softtaint_nodes import config
 
 ROOT = Path(__file__).parents[1]
@@ -88,6 +90,65 @@ def test_files_that_are_none(tmp_path: Path, name: str, content: str | None, sai
     ended = run(f"--config={path}")
     assert (ended.returncode, len(problems(ended))) == (WRONG, 1)
     assert said in problems(ended)[0]
+
+
+def test_half_a_character_is_told(file: Path) -> None:
+    file.write_text('{"\\ud800": 1}')
+    ended = run(f"--config={file}")
+    assert ended.returncode == WRONG
+    assert any("unknown key" in problem for problem in problems(ended))
+
+
+@pytest.mark.parametrize(
+    "address", ["http://prometheus:65536", "http://prometheus:x", "http://prometheus:0", "http://:1"]
+)
+def test_an_address_that_is_none_is_told_at_the_start(file: Path, address: str) -> None:
+    given = json.loads(file.read_text())
+    asked = run(f"--config={file}", f"--prometheus-url={address}")
+    file.write_text(json.dumps(given | {"prometheus": {"url": address}}))
+    for ended in (asked, run(f"--config={file}")):
+        assert ended.returncode == WRONG
+        [problem] = problems(ended)
+        assert problem.startswith("prometheus.url: ")
+
+
+@pytest.mark.parametrize("port", ["99999", "0", "-1", "x", "9" * 5000])
+def test_ports_that_are_none(file: Path, port: str) -> None:
+    ended = run(f"--config={file}", f"--port={port}")
+    assert (ended.returncode, "is no port" in ended.stderr) == (WRONG, True)
+
+
+def test_a_port_in_use_is_told(file: Path, tmp_path: Path) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"runAs": "Deployment"}))
+    cluster = {"server": "http://127.0.0.1:1"}
+    kubeconfig = {
+        "clusters": [{"name": "a", "cluster": cluster}],
+        "users": [{"name": "a", "user": {}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "current-context": "a",
+    }
+    (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig))
+    with socket.create_server(("", 0)) as listener:
+        port = listener.getsockname()[1]
+        ended = run(f"--config={file}", f"--kubeconfig={tmp_path / 'kubeconfig'}", f"--port={port}")
+    assert ended.returncode == WRONG
+    assert problems(ended) == [f"--port {port}: Address already in use"]
+
+
+def test_another_prometheus_is_sent_no_token_of_this_one(file: Path) -> None:
+    def asked(*flags: str) -> Prometheus | None:
+        return _config(_parser().parse_args([f"--config={file}", *flags])).prometheus
+
+    def server(url: str, *files: str) -> Prometheus:
+        return Prometheus(url=url, **dict(zip(("ca_file", "token_file"), files, strict=False)))
+
+    stated = {"url": "https://in.example", "caFile": "/ca", "tokenFile": "/token"}
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"prometheus": stated}))
+    url, ca, token = "https://out.example", "--prometheus-ca-file=ours", "--prometheus-token-file=mine"
+    assert asked() == server("https://in.example", "/ca", "/token")
+    assert asked(f"--prometheus-url={url}") == server(url)
+    assert asked(f"--prometheus-url={url}", ca, token) == server(url, "ours", "mine")
+    assert asked(token) == server("https://in.example", "/ca", "mine")
 
 
 def test_help_needs_nothing() -> None:

@@ -8,6 +8,7 @@ taints are removed; 6 another instance holds the Lease; 7 stopped by a signal be
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from renderer.softtaint.stop import Stop, listen
 
 CONFIGURATION: Final = 2
 BUG: Final = 70
+_PORTS: Final = 65535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +51,12 @@ def _run(given: argparse.Namespace, stop: Stop) -> int:
             return job.once()
         from renderer.softtaint.serving import serve
 
-        return serve(job, given.port)
+        try:
+            return serve(job, given.port)
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            raise ConfigError([f"--port {given.port}: {error.strerror}"]) from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,8 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dry-run", action="store_true", help="changes nothing, neither nodes nor the Lease")
     parser.add_argument("--once", action="store_true", help="ends after one pass, whatever the configuration says")
     parser.add_argument("--kubeconfig", type=Path, help="a cluster from outside it")
-    parser.add_argument("--prometheus-url", metavar="URL", help="instead of the one in the configuration")
-    parser.add_argument("--port", type=int, default=config.PORT, help="of a Deployment (default %(default)s)")
+    parser.add_argument(
+        "--prometheus-url", metavar="URL", help="instead of the one in the configuration, without its files"
+    )
+    parser.add_argument("--prometheus-ca-file", metavar="FILE", help="certificates that sign that server's")
+    parser.add_argument("--prometheus-token-file", metavar="FILE", help="the bearer token for that server")
+    parser.add_argument("--port", type=_port, default=config.PORT, help="of a Deployment (default %(default)s)")
     return parser
 
 
@@ -69,15 +80,29 @@ def _config(given: argparse.Namespace) -> Config:
         found = config.decode(given.config.read_bytes())
     except OSError as error:
         raise ConfigError([f"{given.config}: {error.strerror}"]) from error
-    if given.prometheus_url is not None:
-        stated = msgspec.to_builtins(found.prometheus) if found.prometheus is not None else {}
-        plain = stated | {"url": given.prometheus_url}
-        try:
-            server = msgspec.convert(plain, config.Prometheus)
-        except msgspec.ValidationError as error:
-            raise ConfigError([f"--prometheus-url: {error}"]) from error
-        found = msgspec.structs.replace(found, prometheus=server)
-    return found
+    flags = {
+        "url": given.prometheus_url,
+        "caFile": given.prometheus_ca_file,
+        "tokenFile": given.prometheus_token_file,
+    }
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    return _asking(found, chosen) if chosen else found
+
+
+def _asking(found: Config, chosen: dict[str, str]) -> Config:
+    """With another Prometheus; a token is for the server that it was given with.  Raises `ConfigError`."""
+    kept = {} if "url" in chosen or found.prometheus is None else msgspec.to_builtins(found.prometheus)
+    try:
+        server = msgspec.convert(kept | chosen, config.Prometheus)
+    except msgspec.ValidationError as error:
+        raise ConfigError([f"--prometheus-…: {error}"]) from error
+    return config.checked(msgspec.structs.replace(found, prometheus=server))
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:6]) <= _PORTS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: 1 to {_PORTS}")
+    return int(text)
 
 
 if __name__ == "__main__":

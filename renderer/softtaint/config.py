@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -109,11 +110,16 @@ def decode(text: bytes) -> Config:
         raise ConfigError([f"not JSON: {error}"]) from error
     problems = [*_problems(data, Config, ""), *_unmeasured(data)]
     if not problems:
-        config = msgspec.convert(data, Config)
-        problems = list(_contradictions(config))
-        if not problems:
-            return config
+        return checked(msgspec.convert(data, Config))
     raise ConfigError(problems)
+
+
+def checked(config: Config) -> Config:
+    """The same, if its fields agree.  Raises `ConfigError`."""
+    problems = list(_contradictions(config))
+    if problems:
+        raise ConfigError(problems)
+    return config
 
 
 def _problems(data: Any, block: type[Struct], path: str) -> Iterator[str]:
@@ -157,3 +163,15 @@ def _contradictions(config: Config) -> Iterator[str]:
     bounds = config.thresholds
     if not bounds.deviation and bounds.low > bounds.high:
         yield f"thresholds.low: {bounds.low} is above thresholds.high {bounds.high}"
+    if config.prometheus is not None:
+        yield from _unaddressed(config.prometheus.url)
+
+
+def _unaddressed(url: str) -> Iterator[str]:
+    """What the pattern of an address does not see."""
+    try:
+        parts = urlsplit(url)
+        if not parts.hostname or parts.port == 0:
+            yield "prometheus.url: it names no server, or port 0"
+    except ValueError as error:
+        yield f"prometheus.url: {error}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from datetime import UTC, datetime
@@ -28,9 +29,16 @@ def error(message: str, **fields: Any) -> None:
 def _line(level: str, message: str, fields: dict[str, Any]) -> None:
     """A log that nobody takes any more is no reason to stop."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    line = _ENCODER.encode({"time": now, "level": level, "message": message, **fields}).decode()
+    line = _text({"time": now, "level": level, "message": message, **fields})
     try:
         with _LOCK:
             sys.stderr.write(line + "\n")
     except (AttributeError, OSError, ValueError):  # closed before the start, or since
         pass
+
+
+def _text(event: dict[str, Any]) -> str:
+    try:
+        return _ENCODER.encode(event).decode()
+    except (UnicodeError, TypeError, RecursionError):  # halves of characters, from a file or the command line
+        return json.dumps(event, default=repr)
