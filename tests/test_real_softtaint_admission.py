@@ -25,6 +25,7 @@ pytestmark = SERVERS
 
 VICTIM = "victim"
 NODE = f"{NODES}/{VICTIM}"
+BY_US = f"{NODE}?fieldManager={NAME}"
 BINDINGS = f"{POLICIES.removesuffix('policies')}policybindings"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
@@ -92,7 +93,22 @@ METADATA: dict[str, list[Object]] = {
     "owner": set_to("/metadata/ownerReferences", [OWNER]),
     "label-beside-ours": [*taints(*BEFORE, OVER), *set_to("/metadata/labels/a", "b")],
 }
-PATCHES = {"taints": FOREIGN, "spec": SPEC, "metadata": METADATA}
+MANAGED = "/metadata/managedFields"
+ENTRY = {
+    "apiVersion": "v1",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:spec": {"f:taints": {}}},
+    "manager": NAME,
+    "operation": "Update",
+    "time": "2026-01-01T00:00:00Z",
+}
+MANAGERS: dict[str, list[Object]] = {
+    "wiped": set_to(MANAGED, [{}]),
+    "wiped-beside-ours": [*taints(*BEFORE, OVER), *set_to(MANAGED, [{}])],
+    "all-but-ours": [*taints(*BEFORE, OVER), *set_to(MANAGED, [ENTRY])],
+    "the-first": [{"op": "remove", "path": f"{MANAGED}/0"}],
+}
+PATCHES = {"taints": FOREIGN, "spec": SPEC, "metadata": METADATA, "managers": MANAGERS}
 ALLOWED: dict[str, list[Object]] = {
     "one-more": taints(*BEFORE, OVER),
     "before-all-others": taints(OVER, *BEFORE),
@@ -122,7 +138,7 @@ class Attempt:
 
 
 def patch(operations: list[Object]) -> Attempt:
-    return Attempt("PATCH", NODE, operations, JSON_PATCH)
+    return Attempt("PATCH", BY_US, operations, JSON_PATCH)
 
 
 def own(kind: str, name: str = NAME) -> str:
@@ -165,7 +181,8 @@ FORBIDDEN = {
     "lease-elsewhere": Attempt("POST", f"{LEASES}/kube-system/leases", named("kube-scheduler")),
     "list-leases": Attempt("GET", f"{LEASES}/{NAME}/leases"),
     "delete-own-lease": Attempt("DELETE", LEASE),
-    "another-lease": Attempt("PATCH", f"{LEASES}/{NAME}/leases/another", LABELLED, MERGE_PATCH),
+    "patch-own-lease": Attempt("PATCH", LEASE, LABELLED, MERGE_PATCH),
+    "another-lease": Attempt("PUT", f"{LEASES}/{NAME}/leases/another", named("another")),
     "event-elsewhere": Attempt("POST", "/api/v1/namespaces/kube-system/events", {**named("a"), **EVENT}),
     "list-events": Attempt("GET", "/api/v1/namespaces/default/events"),
     "delete-events": Attempt("DELETE", "/api/v1/namespaces/default/events"),
@@ -254,6 +271,27 @@ def test_ours_may_come_and_go(tainter: Tainter, node: Object, name: str) -> None
 
 
 @pytest.mark.usefixtures("node")
+def test_others_may_lose_the_list_of_taints(tainter: Tainter) -> None:
+    """To us who write it next; and the oldest of more than ten writers lose their names to all the others."""
+
+    def managers() -> set[str]:
+        return {entry["manager"] for entry in tainter.admin.get(NODE)["metadata"]["managedFields"]}
+
+    tainter.admin.send("PATCH", f"{NODE}?fieldManager=kubectl-taint", taints(*BEFORE, OVER), JSON_PATCH)
+    assert "kubectl-taint" in managers()
+    assert not Attempt("PATCH", BY_US, taints(*BEFORE), JSON_PATCH).by(tainter.account)
+    assert NAME in managers()
+    assert "kubectl-taint" not in managers()
+    assert not Attempt("PATCH", BY_US, [{"op": "remove", "path": f"{MANAGED}/0"}], JSON_PATCH).by(tainter.admin)
+    for number in range(10):
+        label = set_to(f"/metadata/labels/l{number}", "x")
+        tainter.admin.send("PATCH", f"{NODE}?fieldManager=writer-{number}", label, JSON_PATCH)
+    for wanted in ([*BEFORE, OVER], BEFORE):
+        assert not Attempt("PATCH", BY_US, taints(*wanted), JSON_PATCH).by(tainter.account)
+    assert "ancient-changes" in managers()
+
+
+@pytest.mark.usefixtures("node")
 def test_the_first_and_the_last_taint(tainter: Tainter) -> None:
     tainter.admin.merge(NODE, {"spec": {"taints": None}})
     assert not patch(taints(OVER, HALF)).by(tainter.account)
@@ -288,7 +326,6 @@ def test_what_the_job_does_is_allowed(tainter: Tainter) -> None:
         Attempt("GET", NODE),
         Attempt("POST", LEASE.rpartition("/")[0], named(NAME)),
         Attempt("GET", LEASE),
-        Attempt("PATCH", LEASE, LABELLED, MERGE_PATCH),
         Attempt("POST", "/api/v1/namespaces/default/events", {**named("soft-taint-of-a-victim"), **EVENT}),
         Attempt("PATCH", "/api/v1/namespaces/default/events/soft-taint-of-a-victim", {"count": 2}, MERGE_PATCH),
     ):
@@ -388,6 +425,7 @@ WEAKER = {
     "no-rule-for-spec": Weaker(without(1), part="spec"),
     "no-rule-for-metadata": Weaker(without(2), part="metadata"),
     "no-rule-for-the-rest": Weaker(without(3), part="status"),
+    "no-rule-for-managers": Weaker(without(4), part="managers"),
     "only-audited": Weaker(actions("Audit")),
     "only-warned-of": Weaker(actions("Warn")),
     "for-another-account": Weaker(replaced(f":{NAME}:{NAME}", f":{NAME}:default")),
@@ -431,7 +469,7 @@ def generous(tainter: Tainter) -> Iterator[Tainter]:
 
 
 def attempt(part: str, name: str) -> Attempt:
-    return Attempt("PATCH", NODE if part != "status" else f"{NODE}/status", MORE[part][name], JSON_PATCH)
+    return Attempt("PATCH", BY_US if part != "status" else f"{NODE}/status", MORE[part][name], JSON_PATCH)
 
 
 def passed(tainter: Tainter) -> set[tuple[str, str]]:

@@ -78,6 +78,31 @@ def _foreign(taints: str) -> str:
     return f"{taints}.filter(t, !({ours}))"
 
 
+def _managers(whole: str) -> str:
+    return f"has({whole}.managedFields) ? dyn({whole}.managedFields) : dyn([])"
+
+
+def _lost() -> str:
+    """Entries of others that are gone, by their names: what they own is not compared.
+
+    Gone by right are those that owned nothing but the list of taints, which is ours once we write it; and the oldest,
+    once more than ten have written, in favour of one that the API server calls `ancient-changes` (apimachinery
+    managedfields/internal/capmanagers.go).
+    """
+    ours = f'has(o.manager) && o.manager == "{NAME}"'
+    fields = "dyn(o.fieldsV1)"
+    spec = f'{fields}["f:spec"]'
+    alone = f'size({fields}) == 1 && "f:spec" in {fields} && size({spec}) == 1 && "f:taints" in {spec}'
+    taints = f"has(o.fieldsV1) && {alone}"
+    same = " && ".join(
+        f"(has(n.{name}) ? n.{name} : '') == (has(o.{name}) ? o.{name} : '')"
+        for name in ("manager", "operation", "subresource")
+    )
+    kept = f"variables.newManagers.exists(n, {same})"
+    merged = "variables.newManagers.exists(n, has(n.manager) && n.manager == 'ancient-changes')"
+    return f"variables.oldManagers.filter(o, !({ours}) && !({taints}) && !({kept}) && !({merged}))"
+
+
 _VARIABLES = {
     "newSpec": _part("object", "spec", "{}"),
     "oldSpec": _part("oldObject", "spec", "{}"),
@@ -85,6 +110,9 @@ _VARIABLES = {
     "oldForeign": _foreign('("taints" in variables.oldSpec ? variables.oldSpec.taints : dyn([]))'),
     "changedSpec": _changed("variables.newSpec", "variables.oldSpec", ("taints",)),
     "changedMetadata": _changed("dyn(object.metadata)", "dyn(oldObject.metadata)", _SERVER),
+    "newManagers": _managers("object.metadata"),
+    "oldManagers": _managers("oldObject.metadata"),
+    "lostManagers": _lost(),
     "changedElse": _changed("dyn(object)", "dyn(oldObject)", ("metadata", "spec")),
 }
 
@@ -98,7 +126,13 @@ def _validations() -> list[dict[str, Any]]:
         "reason": "Forbidden",
     }
     parts = (("changedSpec", "spec"), ("changedMetadata", "metadata"), ("changedElse", "the node"))
-    return [taints, *(_unchanged(variable, f"{may}: refused is a change of {part}") for variable, part in parts)]
+    managers = {
+        "expression": "size(variables.lostManagers) == 0",
+        "message": f"{may}: refused is a loss of what others own, in metadata.managedFields",
+        "reason": "Forbidden",
+    }
+    unchanged = [_unchanged(variable, f"{may}: refused is a change of {part}") for variable, part in parts]
+    return [taints, *unchanged, managers]
 
 
 def _unchanged(variable: str, message: str) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _permissions(job: Job, annotate: Annotate) -> Iterator[tuple[str, Body]]:
     if job.views_monitoring:
         view = _meta(annotate, None, name=f"{NAME}-monitoring")
         yield "clusterrolebinding-monitoring", _binding("ClusterRole", _MONITORING, view)
-    held = _rule("coordination.k8s.io", "leases", ["get", "patch", "update"]) | {"resourceNames": [NAME]}
+    held = _rule("coordination.k8s.io", "leases", ["get", "update"]) | {"resourceNames": [NAME]}
     lease = [_rule("coordination.k8s.io", "leases", ["create"]), held]
     events = [_rule("", "events", ["create", "get", "patch"])]
     for suffix, namespace, rules in (("", NAME, lease), ("-events", EVENTS, events)):

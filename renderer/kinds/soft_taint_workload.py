@@ -18,6 +18,9 @@ DIGEST = "kubevirt-policy.dev/config-digest"
 
 _USER = 65532
 _LONGEST_PASS = 300
+_GRACE = 60
+"""Seconds to hear of the writes under way, which is up to half a minute where the API server is slow, and to give the
+Lease back: what is killed before that keeps the next instance waiting until the Lease runs out."""
 _KEPT = 86_400
 
 
@@ -95,6 +98,7 @@ def _pod(workload: Workload) -> dict[str, Any]:
         "enableServiceLinks": False,
         "securityContext": {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
         "serviceAccountName": NAME,
+        "terminationGracePeriodSeconds": _GRACE,
         "volumes": [{"name": "config", "projected": {"sources": list(_sources(workload))}}],
     }
     if workload.run_as == "Deployment":
