@@ -107,7 +107,7 @@ def _help(fault: Finding | Problem) -> str:
     if fault.code == "policy/ambiguous-scalar":
         return "A severity is error, warning or note; put quotes around what is meant as a text."
     if "JSON Schema" in fault.help:
-        return "Give a value, or leave the key out." if fault.message.endswith("empty") else "Write a shorter one."
+        return "Write a shorter one."
     return fault.help
 
 
