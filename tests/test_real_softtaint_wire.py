@@ -16,6 +16,7 @@ from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
+from kubernetes.config import incluster_config
 
 from renderer.softtaint.cluster import Cluster, ConfigurationError, Unreachable
 from renderer.softtaint.config import Prometheus
@@ -132,7 +133,19 @@ def test_an_answer_has_so_long_with_its_headers(head: bytes) -> None:
         with pytest.raises(PrometheusError, match=r"no whole answer within 0\.3 s"):
             query(Prometheus(url=url), "1", seconds=0.3)
         assert time.monotonic() - began < 3
-        until(lambda: not any(thread.name == "request" for thread in enumerate_threads()), "the end of the request")
+        until(lambda: not asking(), "the end of the request", seconds=20)
+
+
+def asking() -> bool:
+    return any(thread.name == "request" for thread in enumerate_threads())
+
+
+def test_a_request_that_comes_late_is_cut_too() -> None:
+    """It has not yet connected when its time is over."""
+    with trickle(b"HTTP/1.1 200 OK\r\n\r\n") as (url, _):
+        with pytest.raises(PrometheusError):
+            query(Prometheus(url=url), "1", seconds=0)
+        until(lambda: not asking(), "the end of the request", seconds=20)
 
 
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX-A: ", b""])
@@ -204,3 +217,21 @@ def test_what_is_no_token_is_not_quoted_either(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="not one token") as caught:
         Cluster(kubeconfig(DEAD, tmp_path, tokenFile=str(path)), 1, Stop())
     assert "secret" not in str(caught.value)
+
+
+def test_proxies_of_the_environment_are_nothing_to_a_pod(
+    apiserver: Access, prometheus: Monitoring, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, DEAD)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    token = tmp_path / "token"
+    token.write_text(apiserver.token)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(apiserver.authority))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(apiserver.port))
+    with closing(Cluster(None, 1, Stop())) as cluster:
+        assert cluster.read("GET", "/api", dict[str, Any], None)["kind"]
+    assert query(Prometheus(url=prometheus.url), "1")

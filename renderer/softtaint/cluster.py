@@ -278,6 +278,7 @@ def _configuration(kubeconfig: Path | None) -> Configuration:
     found = Configuration()
     try:
         if kubeconfig is None:
+            found.proxy = None  # the library takes one from the environment, which a cluster's own server is not behind
             load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
         else:
             _load_file(config_file=str(kubeconfig), client_configuration=found, persist_config=False)  # type: ignore[no-untyped-call]

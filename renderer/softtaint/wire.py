@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
-from urllib3 import HTTPConnectionPool, HTTPResponse, HTTPSConnectionPool, PoolManager
+from urllib3 import HTTPConnectionPool, HTTPResponse, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from renderer.softtaint.stop import Stop, Stopped
@@ -45,8 +45,9 @@ def within(work: Callable[[], T], seconds: float, stop: Stop | None = None, grac
 
 
 def severable(manager: PoolManager) -> None:
-    """Lets `within` cut the connections that it makes."""
-    manager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+    """Lets `within` cut the connections that it makes; those through SOCKS are of another kind."""
+    if type(manager) in (PoolManager, ProxyManager):
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
 
 
 class _Call(threading.Thread, Generic[T]):
@@ -58,7 +59,8 @@ class _Call(threading.Thread, Generic[T]):
         self._found: list[T] = []
         self._error: BaseException | None = None
         self.done = threading.Event()
-        self.socket: socket.socket | None = None
+        self._socket: socket.socket | None = None
+        self._over = False
 
     def run(self) -> None:
         try:
@@ -75,15 +77,25 @@ class _Call(threading.Thread, Generic[T]):
 
     def cut(self) -> None:
         """Ends the thread too, which otherwise may read for as long as a server trickles."""
-        if self.socket is not None:
+        self._over = True
+        self._sever()
+
+    def uses(self, wire: socket.socket) -> None:
+        """It waits for an answer there; if nobody waits for it any more, there will be none."""
+        self._socket = wire
+        if self._over:
+            self._sever()
+
+    def _sever(self) -> None:
+        if self._socket is not None:
             with suppress(OSError):
-                self.socket.shutdown(socket.SHUT_RDWR)
+                self._socket.shutdown(socket.SHUT_RDWR)
 
 
 def _uses(connection: HTTPConnection) -> None:
     call = threading.current_thread()
-    if isinstance(call, _Call):
-        call.socket = connection.sock
+    if isinstance(call, _Call) and connection.sock is not None:
+        call.uses(connection.sock)
 
 
 class _Connection(HTTPConnection):
