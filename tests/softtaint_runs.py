@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from renderer.softtaint import moments
 from tests import softtaint
 from tests.softtaint import LEASE, Ended, Tainter, installed
 from tests.softtaint_nodes import FAIR, OVER
@@ -104,5 +105,5 @@ def write(tainter: Tainter, name: str, wanted: list[Object]) -> None:
 
 def held(tainter: Tainter, holder: str, seconds: int) -> None:
     """Somebody has the Lease since so many seconds."""
-    moment = (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    moment = moments.rfc3339(datetime.now(UTC) - timedelta(seconds=seconds), "microseconds")
     tainter.admin.merge(LEASE, {"spec": {"holderIdentity": holder, "renewTime": moment, "leaseDurationSeconds": 30}})

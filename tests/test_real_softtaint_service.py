@@ -109,6 +109,7 @@ def test_a_deployment_works_at_its_interval_and_tells_its_figures(
     assert (service.ask("/healthz")[0], service.ask("/readyz")[0], service.ask("/else")[0]) == (200, 200, 404)
     write(tainter, "busy", [])
     until(lambda: plain()["busy"] == [OVER, FAIR], "the next pass")
+    until(lambda: service.figure('passes_total{outcome="done"}') >= 4, "passes with nothing to do")
     assert tainter.admin.get(LEASE)["spec"]["holderIdentity"]
     run = service.stop()
     assert (run.code, run.lines[-1]["message"]) == (GOOD, "stopped"), run.text
