@@ -25,7 +25,8 @@ KUBERNETES: dict[str, Any] = {
     "versions": {"kubevirt": "1.9", "descheduler": "0.36", "kubernetes": "1.36"},
     "monitoring": {"url": "http://prometheus.monitoring.svc:9090"},
 }
-FILE = {**KUBERNETES["monitoring"], "rules": "file", "tokenSecret": {"namespace": NAME, "name": "prometheus-token"}}
+TOKEN = {"namespace": "prometheus-token", "name": "prometheus-token"}
+FILE = {**KUBERNETES["monitoring"], "rules": "file", "tokenSecret": TOKEN}
 OPENSHIFT: dict[str, Any] = {
     "platform": "openshift",
     "versions": {"hyperconverged": "1.13", "deschedulerOperator": "5.1.2", "kubernetes": "1.30"},
