@@ -172,7 +172,7 @@ class Cluster:
 
     def patch_node(self, name: str, operations: list[dict[str, Any]]) -> None:
         """One JSON patch.  Raises `Refused`: 422 where a test of it fails, 404 where the node is gone."""
-        self.send("PATCH", f"{_path(name)}?fieldManager={NAME}", operations, JSON_PATCH, _METADATA)
+        self.send("PATCH", f"{_path(name)}?fieldManager={NAME}", operations, JSON_PATCH, _METADATA, inline=True)
 
     def read(self, verb: str, path: str, kind: type[T], body: Any = None) -> T:
         """The answer of `send`, decoded.  Raises `Unreachable` too where something else answers."""
@@ -196,10 +196,12 @@ class Cluster:
         *,
         attempts: int = _ATTEMPTS,
         timeout: float | None = None,
+        inline: bool = False,
     ) -> bytes:
         """The body of the answer.  Raises `Refused`, `Unreachable` or `Stopped`.
 
-        `timeout`: seconds for all attempts and the waits between them; a time that is long without it.
+        `timeout`: seconds for all attempts and the waits between them; a time that is long without it.  `inline`: in
+        this thread, for thousands of requests with short answers: a signal waits for the one under way.
 
         A token that is refused is read anew, once.  Where the server is busy (429, honouring Retry-After) or broken
         (5xx), or the connection is cut, the request is sent again: each can be, as writes name the state they are for.
@@ -215,9 +217,8 @@ class Cluster:
             left = end - time.monotonic()
             if left <= 0:
                 break
-            status, data, after = self._ask(
-                verb, path, text, {"Content-Type": content, "Accept": accept}, left, self.stop
-            )
+            headers = {"Content-Type": content, "Accept": accept}
+            status, data, after = self._ask(verb, path, text, headers, left, self.stop, inline=inline)
             if status == UNAUTHORIZED and not renewed:
                 renewed = True
                 self._token = self._renew()
@@ -233,14 +234,23 @@ class Cluster:
         raise Unreachable(f"{verb} {path.partition('?')[0]}: {reason}")
 
     def _ask(
-        self, verb: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float, stop: Stop | None
+        self,
+        verb: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        seconds: float,
+        stop: Stop | None,
+        *,
+        inline: bool = False,
     ) -> tuple[int, bytes, str]:
         """Status, body and Retry-After; status 0 and the error where there was no answer.  Raises `Stopped`."""
         headers["User-Agent"] = NAME
         if self._token:
             headers["Authorization"] = self._token
         try:
-            answer = wire.within(partial(self._urlopen, verb, path, body, headers, seconds), seconds, stop, _GRACE)
+            work = partial(self._urlopen, verb, path, body, headers, seconds)
+            answer = work() if inline else wire.within(work, seconds, stop, _GRACE)
             found = answer.status, answer.data, answer.headers.get("Retry-After", "")
         except (HTTPError, OSError) as error:
             found = 0, str(error).encode(), ""
