@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from renderer.kinds import (
@@ -43,8 +43,7 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
     if spec.soft_taint is not None:
         from renderer.kinds import soft_taint  # late: most fleets have no tainter
 
-        tainter = soft_taint.requests(spec, spec.soft_taint, at, site, policy)
-        yield from _without_ca(tainter, site) if spec.metric else tainter
+        yield from soft_taint.requests(spec, spec.soft_taint, at, site, policy)
 
 
 def _objects(
@@ -214,12 +213,3 @@ def _refused_tls(url: str, site: Site, at: Origin) -> Iterator[Problem]:
             "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt, and remove caConfigMap."
         )
         yield Problem("rebalance/prometheus", at.below("caConfigMap"), message, help)
-
-
-def _without_ca(requests: Iterable[Request], site: Site) -> Iterator[Request]:
-    """Where the CA is refused, nobody is told where to put it."""
-    url = site.monitoring.url or ""
-    refused = any(_refused_tls(url, site, site.origin.below("spec", "monitoring")))
-    for one in requests:
-        if not (refused and isinstance(one, Problem) and one.code == "soft-taint/ca-config-map"):
-            yield one

@@ -44,7 +44,7 @@ def requests(
     yield from refused
     if refused or soft_taint_handover.operator_taints(taint, known):
         return
-    yield from soft_taint_findings.of_the_job(taint, place, site, _bounds(spec))
+    yield from soft_taint_findings.of_the_job(spec, taint, place, site, _bounds(spec))
     yield from _job(spec, taint, at, site, policy, known)
 
 

@@ -33,8 +33,8 @@ def always(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site) -> Ite
     yield from soft_taint_surroundings.judge(spec, site, at)
 
 
-def of_the_job(taint: SoftTaint, at: Origin, site: Site, bounds: Bounds) -> Iterator[Problem]:
-    """What is only about our own job."""
+def of_the_job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, bounds: Bounds) -> Iterator[Problem]:
+    """What is only about our own job; `at` is the place of `taint`."""
     yield from _admission(taint, at, site)
     yield from _image(taint, at.below("image"))
     yield from _frequency(taint, at.below("every"), site)
@@ -42,7 +42,7 @@ def of_the_job(taint: SoftTaint, at: Origin, site: Site, bounds: Bounds) -> Iter
         yield from _stale(taint, at.below("staleAfter"))
         yield from _hysteresis(taint, at.below("hysteresisPoints"), bounds)
         yield from _cap(taint, at.below("maxTaintedPercent"), site)
-        yield from _mounted(site)
+        yield from _mounted(spec, site)
 
 
 def _admission(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
@@ -127,8 +127,11 @@ def _cap(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
     yield Problem("soft-taint/cap", at, message, "Raise it, or remove softTaint there.")
 
 
-def _mounted(site: Site) -> Iterator[Problem]:
-    """A pod mounts from its own namespace only."""
+def _mounted(spec: RebalanceSpec, site: Site) -> Iterator[Problem]:
+    """A pod mounts from its own namespace only.
+
+    Nobody is told where to put a CA that is refused: a descheduler on Kubernetes takes none for the same address.
+    """
     at, secret, certificate = site.origin.below("spec", "monitoring"), *_mounts(site)
     if secret is not None and secret[0] != NAME:
         message = f"the soft-tainter cannot read Secret {secret[1]} in namespace {secret[0]}: it runs in {NAME}"
@@ -137,7 +140,8 @@ def _mounted(site: Site) -> Iterator[Problem]:
             "there. It goes with that namespace, and the Secret itself stays where it is."
         )
         yield Problem("soft-taint/token-secret", at.below("tokenSecret"), message, help)
-    if certificate is not None and (site.monitoring.url or "").startswith("https://"):
+    refused = site.platform == "kubernetes" and spec.metric is not None
+    if certificate is not None and not refused and (site.monitoring.url or "").startswith("https://"):
         message = f"the soft-tainter reads ConfigMap {certificate[0]} in its own namespace, {NAME}"
         help = f"See that it is there, with key {certificate[1]}: its pods wait until it is."
         yield Problem("soft-taint/ca-config-map", at.below("caConfigMap"), message, help)
