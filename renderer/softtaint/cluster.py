@@ -23,18 +23,17 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import load_incluster_config
 from kubernetes.config import load_kube_config as _load_file
 from kubernetes.config.incluster_config import SERVICE_TOKEN_FILENAME
-from msgspec import Struct
 from urllib3 import BaseHTTPResponse, PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError
 from urllib3.util.ssl_ import create_urllib3_context
 
-from renderer.softtaint import wire
+from renderer.softtaint import answers, wire
 from renderer.softtaint.config import NAME
 from renderer.softtaint.nodes import Node
 from renderer.softtaint.stop import Stop
 from renderer.softtaint.stop import Stopped as Stopped  # noqa: PLC0414  (all that a request raises is found here)
-from renderer.softtaint.taints import Taint
 from renderer.softtaint.texts import token
+from renderer.values import Value
 
 T = TypeVar("T")
 
@@ -54,9 +53,7 @@ _BUDGET: Final = 100.0
 _GRACE: Final = 1.0
 """Seconds that a request under way has after the stop: most are answered, and then it is known what came of them."""
 _LAST: Final = 5.0
-"""Seconds for what is said at the very end, of the 30 that a pod has."""
-_QUOTED: Final = 1000
-"""Characters of an answer: refusals of an admission policy take some hundred."""
+"""Seconds for what is said at the very end, of the 60 that a pod has."""
 OK, UNAUTHORIZED, NOT_FOUND, CONFLICT, GONE, UNPROCESSABLE, BUSY, BROKEN = 200, 401, 404, 409, 410, 422, 429, 500
 
 
@@ -77,44 +74,15 @@ class Refused(Exception):
         self.message = message
 
 
-class _Status(Struct):
-    message: str = ""
+class _Request(Value, frozen=True):
+    """`inline`: sent by the thread that asks, for thousands with short answers: a signal waits for one under way."""
 
-
-class _Condition(Struct):
-    type: str
-    status: str
-
-
-class _Metadata(Struct, rename="camel"):
-    name: str
-    uid: str
-    labels: dict[str, str] = {}
-    deletion_timestamp: str | None = None
-
-
-class _Spec(Struct):
-    taints: list[Taint] | None = None
-    unschedulable: bool = False
-
-
-class _NodeStatus(Struct):
-    conditions: list[_Condition] = []
-
-
-class _Node(Struct):
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
-
-
-class _ListMetadata(Struct):
-    next: str = msgspec.field(name="continue", default="")
-
-
-class _Page(Struct):
-    metadata: _ListMetadata
-    items: list[_Node]
+    verb: str
+    path: str
+    body: bytes | None
+    content: str
+    accept: str
+    inline: bool = False
 
 
 class Cluster:
@@ -155,8 +123,8 @@ class Cluster:
         found: list[Node] = []
         query = {"limit": str(PAGE)}
         while True:
-            page = self.read("GET", f"/api/v1/nodes?{urlencode(query)}", _Page)
-            found += [_node(item, selector) for item in page.items]
+            page = self.read("GET", f"/api/v1/nodes?{urlencode(query)}", answers.Page)
+            found += [answers.node(item, selector) for item in page.items]
             if not page.metadata.next:
                 return found
             query["continue"] = page.metadata.next
@@ -164,7 +132,7 @@ class Cluster:
     def node(self, name: str, selector: Mapping[str, str]) -> Node | None:
         """A node as it is now, None where it is gone."""
         try:
-            return _node(self.read("GET", _path(name), _Node), selector)
+            return answers.node(self.read("GET", _path(name), answers.Item), selector)
         except Refused as refused:
             if refused.status == NOT_FOUND:
                 return None
@@ -174,9 +142,18 @@ class Cluster:
         """One JSON patch.  Raises `Refused`: 422 where a test of it fails, 404 where the node is gone."""
         self.send("PATCH", f"{_path(name)}?fieldManager={NAME}", operations, JSON_PATCH, _METADATA, inline=True)
 
-    def read(self, verb: str, path: str, kind: type[T], body: Any = None) -> T:
+    def read(
+        self,
+        verb: str,
+        path: str,
+        kind: type[T],
+        body: Any = None,
+        *,
+        attempts: int = _ATTEMPTS,
+        timeout: float | None = None,
+    ) -> T:
         """The answer of `send`, decoded.  Raises `Unreachable` too where something else answers."""
-        data = self.send(verb, path, body)
+        data = self.send(verb, path, body, attempts=attempts, timeout=timeout)
         try:
             return msgspec.json.decode(data, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -184,7 +161,7 @@ class Cluster:
 
     def last(self, verb: str, path: str, body: Any) -> None:
         """Sends what is to be said at the very end: once, even if the job is to stop.  Whatever comes of it."""
-        self._ask(verb, path, msgspec.json.encode(body), {"Content-Type": JSON, "Accept": JSON}, _LAST, None)
+        self._ask(_Request(verb, path, msgspec.json.encode(body), JSON, JSON), _LAST, None)
 
     def send(
         self,
@@ -200,25 +177,24 @@ class Cluster:
     ) -> bytes:
         """The body of the answer.  Raises `Refused`, `Unreachable` or `Stopped`.
 
-        `timeout`: seconds for all attempts and the waits between them; a time that is long without it.  `inline`: in
-        this thread, for thousands of requests with short answers: a signal waits for the one under way.
+        `timeout`: seconds for all attempts and the waits between them; a time that is long without it.
 
         A token that is refused is read anew, once.  Where the server is busy (429, honouring Retry-After) or broken
         (5xx), or the connection is cut, the request is sent again: each can be, as writes name the state they are for.
         """
         text = None if body is None else msgspec.json.encode(body)
-        reason = ""
-        renewed = False
-        attempt = 0
         end = time.monotonic() + (_BUDGET if timeout is None else timeout)
+        return self._settle(_Request(verb, path, text, content, accept, inline), attempts, end)
+
+    def _settle(self, request: _Request, attempts: int, end: float) -> bytes:
+        reason, renewed, attempt = "", False, 0
         while attempt < attempts:
             if self.stop.is_set():
                 raise Stopped
             left = end - time.monotonic()
             if left <= 0:
                 break
-            headers = {"Content-Type": content, "Accept": accept}
-            status, data, after = self._ask(verb, path, text, headers, left, self.stop, inline=inline)
+            status, data, after = self._ask(request, left, self.stop)
             if status == UNAUTHORIZED and not renewed:
                 renewed = True
                 self._token = self._renew()
@@ -226,44 +202,33 @@ class Cluster:
             if status and status < BROKEN and status != BUSY:
                 if OK <= status < 300:
                     return data
-                raise Refused(status, _message(data))
+                raise Refused(status, answers.message(data))
             attempt += 1
-            reason = f"status {status}: {_message(data)}" if status else data.decode()
+            reason = f"status {status}: {answers.message(data)}" if status else data.decode()
             if attempt < attempts:
                 self._wait(attempt, after, end)
-        raise Unreachable(f"{verb} {path.partition('?')[0]}: {reason}")
+        raise Unreachable(f"{request.verb} {request.path.partition('?')[0]}: {reason}")
 
-    def _ask(
-        self,
-        verb: str,
-        path: str,
-        body: bytes | None,
-        headers: dict[str, str],
-        seconds: float,
-        stop: Stop | None,
-        *,
-        inline: bool = False,
-    ) -> tuple[int, bytes, str]:
+    def _ask(self, request: _Request, seconds: float, stop: Stop | None) -> tuple[int, bytes, str]:
         """Status, body and Retry-After; status 0 and the error where there was no answer.  Raises `Stopped`."""
-        headers["User-Agent"] = NAME
-        if self._token:
-            headers["Authorization"] = self._token
+        work = partial(self._urlopen, request, seconds)
         try:
-            work = partial(self._urlopen, verb, path, body, headers, seconds)
-            answer = work() if inline else wire.within(work, seconds, stop, _GRACE)
+            answer = work() if request.inline else wire.within(work, seconds, stop, _GRACE)
             found = answer.status, answer.data, answer.headers.get("Retry-After", "")
         except (HTTPError, OSError) as error:
             found = 0, str(error).encode(), ""
         with self._lock:
-            self.requests[f"{verb} {found[0]}"] += 1
+            self.requests[f"{request.verb} {found[0]}"] += 1
         return found
 
-    def _urlopen(
-        self, verb: str, path: str, body: bytes | None, headers: dict[str, str], seconds: float
-    ) -> BaseHTTPResponse:
+    def _urlopen(self, request: _Request, seconds: float) -> BaseHTTPResponse:
+        headers = {"Content-Type": request.content, "Accept": request.accept, "User-Agent": NAME}
+        if self._token:
+            headers["Authorization"] = self._token
         timeout = Timeout(connect=min(_CONNECT, seconds), read=min(_READ, seconds))
+        path = self._prefix + request.path
         return self._pool.urlopen(
-            verb, self._prefix + path, body, headers, retries=_NEVER, redirect=False, timeout=timeout
+            request.verb, path, request.body, headers, retries=_NEVER, redirect=False, timeout=timeout
         )
 
     def _renew(self) -> str:
@@ -322,23 +287,3 @@ def _token(found: Configuration, kubeconfig: Path | None) -> str:
 
 def _path(name: str) -> str:
     return f"/api/v1/nodes/{quote(name, safe='')}"
-
-
-def _message(data: bytes) -> str:
-    try:
-        return msgspec.json.decode(data, type=_Status).message[:_QUOTED]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return " ".join(data[:_QUOTED].decode(errors="replace").split())
-
-
-def _node(item: _Node, selector: Mapping[str, str]) -> Node:
-    labels = item.metadata.labels
-    return Node(
-        name=item.metadata.name,
-        uid=item.metadata.uid,
-        taints=item.spec.taints,
-        in_scope=all(labels.get(key) == value for key, value in selector.items()),
-        ready=any(one.type == "Ready" and one.status == "True" for one in item.status.conditions),
-        cordoned=item.spec.unschedulable,
-        deleted=item.metadata.deletion_timestamp is not None,
-    )

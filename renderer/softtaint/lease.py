@@ -13,8 +13,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-import msgspec
-
 from renderer.softtaint import config, log, moments
 from renderer.softtaint.cluster import CONFLICT, NOT_FOUND, Cluster, Refused, Stopped, Unreachable
 from renderer.softtaint.stop import Stop
@@ -176,11 +174,7 @@ class Lease:
         """Once where there is an end, by the clock that nobody sets; else with all patience."""
         if end is None:
             return self._cluster.read(verb, path, dict[str, Any], body)
-        data = self._cluster.send(verb, path, body, attempts=1, timeout=end - time.monotonic())
-        try:
-            return msgspec.json.decode(data, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Unreachable(f"{verb} {path}: not an answer of Kubernetes: {error}") from error
+        return self._cluster.read(verb, path, dict[str, Any], body, attempts=1, timeout=end - time.monotonic())
 
 
 class Keeper:

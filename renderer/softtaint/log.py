@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
+from renderer.softtaint import moments
+
 _LOCK: Final = threading.Lock()
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -28,7 +30,7 @@ def error(message: str, **fields: Any) -> None:
 
 def _line(level: str, message: str, fields: dict[str, Any]) -> None:
     """A log that nobody takes any more is no reason to stop."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = moments.rfc3339(datetime.now(UTC), "milliseconds")
     line = _text({"time": now, "level": level, "message": message, **fields})
     try:
         with _LOCK:
