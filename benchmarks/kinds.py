@@ -1,4 +1,4 @@
-"""What a fleet gains that has policies of every kind: rebalancing and recording rules on both platforms."""
+"""What a fleet gains that has policies of every kind: rebalancing, soft taints and recording rules."""
 
 from __future__ import annotations
 
@@ -36,6 +36,19 @@ spec:
   clusters: {matchLabels: {rebalance: memory}}
   mode: Automatic
   manifests: [platform/pressure.yaml]
+---
+apiVersion: kubevirt-policy.dev/v1alpha1
+kind: RebalancePolicy
+metadata: {name: tainted}
+spec:
+  clusters: {matchLabels: {rebalance: tainted}}
+  mode: Automatic
+  manifests: [platform/pressure.yaml]
+  softTaint:
+    mode: Enforce
+    every: 5m
+    staleAfter: 20m
+    image: registry.example/softtaint@sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 ---
 apiVersion: kubevirt-policy.dev/v1alpha1
 kind: RebalancePolicy
@@ -119,4 +132,6 @@ def label(profile: str) -> dict[str, str]:
     more = versions(profile)
     if not more:
         return {}
+    if "descheduler:" in more:
+        return {"rebalance": "tainted"}
     return {"rebalance": "cpu" if any(version in more for version in OLD_METRIC) else "memory"}

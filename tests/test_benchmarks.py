@@ -17,7 +17,7 @@ def test_a_fleet_with_policies_of_every_kind_renders(tmp_path: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout
     kinds = {path.parent.name for path in tmp_path.glob("overlays/*/*/*.yaml")}
-    assert kinds == {"operator", "descheduler", "recording-rules"}
+    assert kinds == {"operator", "descheduler", "recording-rules", "soft-tainter"}
 
 
 def test_quick_run(tmp_path: Path) -> None:
