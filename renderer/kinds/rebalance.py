@@ -51,7 +51,7 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
 
             yield from _judge_evictions(self.spec, at.below("evictions", "perNode"), site)
             if self.spec.metric or self.spec.soft_taint:
-                yield from rule_objects.check_scrapes(site)
+                yield from rule_objects.judge_scrapes(site)
             if isinstance(self.spec.utilization, Query):
                 from renderer.kinds import rebalance_query
 

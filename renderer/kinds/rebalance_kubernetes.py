@@ -57,7 +57,7 @@ def _objects(
     for name, found in upstream_descheduler.objects(body, release, workload, source, wanted):
         yield Manifest("descheduler", name, found, policy)
     if isinstance(spec.metric, str):
-        yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
+        yield from rule_objects.requests(groups=[upstream_policy.GROUP], site=site, policy=policy)
 
 
 def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:

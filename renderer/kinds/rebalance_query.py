@@ -123,7 +123,4 @@ def groups(spec: RebalanceSpec, site: Site) -> list[str]:
 
 def rules(spec: RebalanceSpec, site: Site, policy: str) -> Iterator[Request]:
     """Those groups, as the cluster's Prometheus takes them."""
-    if wanted := groups(spec, site):
-        yield from rule_objects.check_namespace(site)
-        yield from rule_objects.check_labels(site)
-        yield from rule_objects.manifests(groups=wanted, site=site, policy=policy)
+    yield from rule_objects.requests(groups=groups(spec, site), site=site, policy=policy)

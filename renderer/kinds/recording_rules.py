@@ -55,13 +55,12 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
         from renderer.kinds import rule_findings, rule_objects
 
         policy = f"RecordingRules/{self.metadata.name}"
-        yield from rule_objects.manifests(groups=self.spec.catalog, site=site, policy=policy)
+        yield from rule_objects.requests(groups=self.spec.catalog, site=site, policy=policy)
         for group, rule, place in self.rules(origin):
             yield from rule_findings.judge(rule, group.interval, place, site)
-        yield from rule_objects.check_namespace(site)
-        yield from rule_objects.check_labels(site)
-        yield from rule_objects.check_scrapes(site)
+        yield from rule_objects.judge_scrapes(site)
         if self.spec.groups:
+            yield from rule_objects.judge(site)
             groups = [self._group(group) for group in self.spec.groups]
             name = f"kubevirt-policy-rules-{self.metadata.name}"
             yield rule_objects.manifest(name, groups, site=site, policy=policy)

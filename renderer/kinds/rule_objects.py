@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renderer import catalog, emit
-from renderer.kinds.base import Site
+from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.model import Body, Manifest, Problem
 
@@ -16,16 +16,17 @@ LOOK_BACK = 300
 API_VERSION = "monitoring.coreos.com/v1"
 
 
-def manifests(*, groups: Iterable[str], site: Site, policy: str) -> list[Manifest]:
-    """The catalogue's groups by name, and those that they need: one object each.
+def requests(*, groups: Iterable[str], site: Site, policy: str) -> Iterator[Request]:
+    """The catalogue's groups by name, and those that they need: one object each, and what may keep them unread.
 
     The objects do not depend on the policy: several that bring the same group bring equal manifests, which an overlay
     holds once.
     """
     found = catalog.groups(groups, source(site))
-    return [
-        manifest(f"kubevirt-policy-{name}", [_group(group)], site=site, policy=policy) for name, group in found.items()
-    ]
+    if found:
+        yield from judge(site)
+    for name, group in found.items():
+        yield manifest(f"kubevirt-policy-{name}", [_group(group)], site=site, policy=policy)
 
 
 def source(site: Site) -> catalog.Source:
@@ -49,10 +50,16 @@ def manifest(name: str, groups: Sequence[Body], *, site: Site, policy: str) -> M
     return Manifest(FOLDER, name, body, policy)
 
 
-def check_namespace(site: Site) -> Iterator[Problem]:
+def judge(site: Site) -> Iterator[Problem]:
+    """Whether the cluster's Prometheus takes the objects at all."""
+    if site.monitoring.rules == "object":
+        yield from _judge_labels(site) if site.platform == "kubernetes" else _judge_namespace(site)
+
+
+def _judge_namespace(site: Site) -> Iterator[Problem]:
     """OpenShift's own Prometheus looks into namespaces with a label that platform namespaces have."""
     namespace = site.monitoring.rule_namespace
-    if site.platform == "openshift" and site.monitoring.rules == "object" and not namespace.startswith("openshift-"):
+    if not namespace.startswith("openshift-"):
         message = (
             f"{namespace} is no namespace of the platform: unless it is labelled openshift.io/cluster-monitoring=true, "
             "the Prometheus for user workloads takes these rules, and it has no series of nodes"
@@ -61,10 +68,9 @@ def check_namespace(site: Site) -> Iterator[Problem]:
         yield Problem("rules/namespace", place, message, "Label the namespace, or leave ruleNamespace out.")
 
 
-def check_labels(site: Site) -> Iterator[Problem]:
-    """Which rules a Prometheus takes is its own choice (`ruleSelector`); OpenShift's goes by the namespace alone."""
-    monitoring = site.monitoring
-    if site.platform == "kubernetes" and monitoring.rules == "object" and not monitoring.rule_labels:
+def _judge_labels(site: Site) -> Iterator[Problem]:
+    """Which rules a Prometheus takes is its own choice (`ruleSelector`)."""
+    if not site.monitoring.rule_labels:
         message = (
             "the PrometheusRules carry no labels: a Prometheus whose ruleSelector asks for one passes over them, "
             "and nothing says so"
@@ -76,7 +82,7 @@ def check_labels(site: Site) -> Iterator[Problem]:
         yield Problem("rules/no-labels", site.origin.below("spec", "monitoring"), message, help)
 
 
-def check_scrapes(site: Site) -> Iterator[Problem]:
+def judge_scrapes(site: Site) -> Iterator[Problem]:
     """Prometheus calls a series gone when its last sample is older than it looks back."""
     interval = site.monitoring.scrape_interval
     if interval > LOOK_BACK:

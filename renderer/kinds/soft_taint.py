@@ -62,8 +62,7 @@ def _job(
         return
     if measures and spec.balances_load and spec.metric is None:
         yield soft_taint_findings.other_measure(spec, at.below("softTaint"), site, known)
-        yield from rule_objects.check_namespace(site)
-        yield from rule_objects.manifests(groups=[upstream_policy.GROUP], site=site, policy=policy)
+        yield from rule_objects.requests(groups=[upstream_policy.GROUP], site=site, policy=policy)
     workload = _workload(taint, site, schedule or "")
     job = Job(
         config=encode(_config(spec, taint, site, workload)),
