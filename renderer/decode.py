@@ -18,8 +18,6 @@ from renderer.values import Value, field
 
 T = TypeVar("T")
 
-"""What a type is called, and how to write one."""
-
 
 class Decoded(Value, Generic[T], frozen=True, eq=False):
     """A typed document and its origin; equal only to itself.
@@ -39,6 +37,9 @@ class Broken(Value, frozen=True):
     labels: dict[str, str] | None
 
 
+_UNREAD = Broken(None, None)
+
+
 class Fleet(Value, frozen=True):
     """All documents of a repository, by kind; `problems` are errors of single documents.
 
@@ -53,9 +54,15 @@ class Fleet(Value, frozen=True):
     broken_facts: list[Broken] = field(default_factory=list)
 
 
-def decode(documents: Iterable[Document], tree: Tree) -> Fleet:
-    """The fleet that the documents describe; of those with one name the first, without those that are broken."""
+def decode(documents: Iterable[Document], tree: Tree, *, whole: bool) -> Fleet:
+    """The fleet that the documents describe; of those with one name the first, without those that are broken.
+
+    Unless they are the `whole` of what there is, what is missing may be a cluster, or its facts.
+    """
     fleet = Fleet()
+    if not whole:
+        fleet.broken_clusters.append(_UNREAD)
+        fleet.broken_facts.append(_UNREAD)
     first: dict[tuple[str, str], Origin] = {}
     for document in documents:
         origin = Origin(document)

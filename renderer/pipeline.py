@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from renderer import documents, ignores, overlay
+from renderer import ignores, overlay, reading
 from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
 from renderer.checks import across, left_behind, operator_left_behind, tended
@@ -16,8 +16,6 @@ from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rate_limit import RateLimitPolicy
 from renderer.kinds.site import based, moved, resolve
 from renderer.model import (
-    Document,
-    Entry,
     Finding,
     Manifest,
     Overlay,
@@ -26,14 +24,10 @@ from renderer.model import (
     Setting,
     Severity,
     Tree,
-    TreeError,
-    walk,
 )
 from renderer.selection import select
 from renderer.shapes import Shape, shapes
 from renderer.values import Value, field
-
-_ENDINGS = (".yaml", ".yml")
 
 
 class Settings(Value, frozen=True):
@@ -84,8 +78,8 @@ class Outcome(Value, frozen=True):
 
 def run(tree: Tree, settings: Settings) -> Outcome:
     """The repository's files in, overlays and findings out.  Pure: no work tree, clock, program or cluster."""
-    texts, read, found = _read(tree, settings.policies)
-    fleet = decode(read, tree)
+    read = reading.read(tree, settings.policies)
+    fleet = decode(read.documents, tree, whole=read.whole)
     selection = select(fleet)
     gathered = Gathered(settings.severity)
     gathered.extend(fleet.problems, ())
@@ -100,7 +94,7 @@ def run(tree: Tree, settings: Settings) -> Outcome:
             one, problems = _render(asked, alike, bases, settings.overlays)
             gathered.extend_members(problems, alike)
             rendered.update((member.value.metadata.name, one) for member in alike.members)
-    if not any(finding.severity is Severity.ERROR for finding in [*found, *gathered.findings()]):
+    if not any(finding.severity is Severity.ERROR for finding in [*read.findings, *gathered.findings()]):
         # A Cluster that could not be read is not gone.
         leaving = (
             *still_listed(tree, settings.overlays, _forms(rendered)),
@@ -111,7 +105,7 @@ def run(tree: Tree, settings: Settings) -> Outcome:
         )
         for cluster, problem in leaving:
             gathered.extend([problem], [cluster] if cluster in rendered else ())
-    findings = ignores.apply([*found, *_first_of_each(found, gathered.findings())], texts)
+    findings = ignores.apply([*read.findings, *_first_of_each(read.findings, gathered.findings())], read.texts)
     return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
 
 
@@ -129,46 +123,6 @@ def _first_of_each(found: Iterable[Finding], later: Iterable[Finding]) -> Iterat
     for finding in later:
         if not finding.code.startswith("policy/") or finding.position not in refused:
             yield finding
-
-
-def _read(tree: Tree, folder: str) -> tuple[dict[str, str], list[Document], list[Finding]]:
-    texts: dict[str, str] = {}
-    read: list[Document] = []
-    findings: list[Finding] = []
-    for path, entry in _entries(tree, folder):
-        if not path.endswith(_ENDINGS) and not (entry.folder and entry.problem):
-            if path.lower().endswith(_ENDINGS):
-                findings.append(_not_read(path))
-            continue
-        try:
-            if entry.problem:
-                raise TreeError(entry.problem)
-            data = tree.read(path)
-        except TreeError as error:
-            help = "Make it a readable file of the repository, or move it out of the policies."
-            findings.append(Finding("policy/unreadable", Severity.ERROR, Position(path), str(error), help))
-            continue
-        result = documents.read(path, data)
-        read.extend(result.documents)
-        findings.extend(result.findings)
-        if ignores.MARK.search(data):
-            texts[path] = data.decode("utf-8-sig", "replace")
-    return texts, read, findings
-
-
-def _not_read(path: str) -> Finding:
-    stem, _, ending = path.rpartition(".")
-    message = f"the file is not read: policies end in .yaml or .yml, not in .{ending}"
-    name = f"{stem.rpartition('/')[2]}.{ending.lower()}"
-    return Finding("policy/unreadable", Severity.ERROR, Position(path), message, f"Rename it to {name}.")
-
-
-def _entries(tree: Tree, folder: str) -> Iterable[tuple[str, Entry]]:
-    """What there is below a folder; the folder itself, with the reason, where it cannot be entered."""
-    try:
-        return list(walk(tree, folder))
-    except TreeError as error:
-        return [(folder, Entry(folder, folder=True, problem=str(error)))]
 
 
 class _Asked(Value, frozen=True):

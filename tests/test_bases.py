@@ -98,7 +98,7 @@ TABLE: list[tuple[str, dict[str, str], str, str, str]] = [
         "/etc/x.yaml",
     ),
     ("a Windows path", base("resources: ['C:\\x.yaml']\n"), "base/outside", "base/kustomization.yaml:1:13", "outside"),
-    ("broken YAML", base(hco=HCO + "spec: [\n"), "base/unreadable", "base/hco.yaml:7:1", "not valid YAML"),
+    ("broken YAML", base(hco=HCO + "spec: [\n"), "base/unreadable", "base/hco.yaml:6:8", "not valid YAML"),
     ("a key twice", base(hco=HCO + "kind: KubeVirt\n"), "base/unreadable", "base/hco.yaml:6:1", "stands twice"),
     (
         "an unknown field",

@@ -16,6 +16,7 @@ from renderer.documents.limits import (
     Limits,
 )
 from renderer.documents.marks import Marks, Source, scalar_lines, within
+from renderer.documents.mending import mend
 from renderer.documents.refusals import Refused, position
 from renderer.model import Document, Finding, Position, Severity
 from renderer.values import Value, field
@@ -27,20 +28,39 @@ __all__ = [
 
 
 class Read(Value, frozen=True):
-    """What one file holds: its documents, and what is wrong with its text."""
+    """What one file holds: its documents, and what is wrong with its text.
+
+    It is not `whole` if some document of it could not be read at all.
+    """
 
     documents: list[Document] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    whole: bool = True
 
 
 def read(file: str, data: bytes) -> Read:
-    """The documents of a policy file.  Strict: what two YAML readers could take differently is a finding."""
-    return _read(file, data, limits=POLICY, strict=True)
+    """The documents of a policy file, also those next to one that cannot be read.
+
+    Strict: what two YAML readers could take differently is a finding.
+    """
+    try:
+        text = decode(file, data, POLICY.size)
+    except Refused as refused:
+        return Read(findings=[refused.finding], whole=False)
+    found = _build(Source(file, text, POLICY), strict=True)
+    if found.whole or (mended := mend(file, text, POLICY)) is None:
+        return found
+    others = _build(Source(file, mended.text, POLICY), strict=True)
+    return Read(others.documents, mended.findings + others.findings, whole=False)
 
 
 def read_foreign(file: str, data: bytes, limits: Limits = FOREIGN) -> Read:
     """The documents of a manifest that somebody else owns: read as kustomize would, without our rules."""
-    return _read(file, data, limits=limits, strict=False)
+    try:
+        text = decode(file, data, limits.size)
+    except Refused as refused:
+        return Read(findings=[refused.finding], whole=False)
+    return _build(Source(file, text, limits), strict=False)
 
 
 def moved(document: Document, file: str) -> Document:
@@ -49,21 +69,20 @@ def moved(document: Document, file: str) -> Document:
     return Document(file, document.data, marks.moved(file) if isinstance(marks, Marks) else marks)
 
 
-def _read(file: str, data: bytes, *, limits: Limits, strict: bool) -> Read:
+def _build(source: Source, *, strict: bool) -> Read:
+    """The documents up to the first that is refused."""
     out = Read()
     try:
-        text = decode(file, data, limits.size)
-        source = Source(file, text, limits)
         for index, node in enumerate(source.compose()):
-            builder = Builder(file, strict=strict, limits=limits)
+            builder = Builder(source.file, strict=strict, limits=source.limits)
             plain = builder.build(node)
             out.findings.extend(builder.findings)
             if isinstance(plain, dict):
-                out.documents.append(Document(file=file, data=plain, marks=Marks(source, index)))
+                out.documents.append(Document(file=source.file, data=plain, marks=Marks(source, index)))
             elif plain is not None:
-                out.findings.append(_not_a_mapping(file, node, plain))
+                out.findings.append(_not_a_mapping(source.file, node, plain))
     except Refused as refused:
-        out.findings.append(refused.finding)
+        return Read(out.documents, [*out.findings, refused.finding], whole=False)
     return out
 
 

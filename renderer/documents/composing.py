@@ -53,7 +53,7 @@ def compose(file: str, text: str, limits: Limits) -> Iterator[Node]:
             composed += 1
             yield node
     except (YAMLError, ValueError) as error:
-        if not _colon_in_brackets(error) or len(text) > _PATIENCE:
+        if not _colon_in_brackets(error) or len(text) > limits.patience:
             raise refusal(file, error, text) from None
     else:
         return
@@ -76,10 +76,6 @@ def _quickly(file: str, text: str, limit: int) -> Iterator[Node]:
             raise Refused("policy/limit", position(file, node), message, "Split it into several files.")
         if node.ctag is not TAGS[Kind.NULL]:
             yield node
-
-
-_PATIENCE = 64 << 10
-"""The longest text in characters that the slow reader is given: about two seconds."""
 
 
 def _colon_in_brackets(error: Exception) -> bool:

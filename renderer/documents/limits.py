@@ -14,12 +14,16 @@ MAX_DOCUMENTS = 5_000
 
 
 class Limits(Value, frozen=True):
-    """How much of one file is read: bytes, levels of nesting, fields once aliases are expanded, documents."""
+    """How much of one file is read: bytes, levels of nesting, fields once aliases are expanded, documents.
+
+    `patience` is the longest text in characters that the slow reader is given: about two seconds.
+    """
 
     size: int
     depth: int
     nodes: int
     documents: int
+    patience: int = 64 << 10
 
 
 POLICY = Limits(MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_DOCUMENTS)

@@ -36,16 +36,26 @@ def too_deep(position: Position, limit: int) -> Refused:
 def refusal(file: str, error: Exception, text: str) -> Refused:
     if isinstance(error, ReaderError):
         return _control_character(file, text)
-    mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
-    if mark is None or (context_mark is not None and mark.index >= len(text.rstrip())):
-        mark = context_mark  # where what was left open begins
-    position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file)
-    if found := _conflict(file, text) or _lookalike(file, text, position.line):
+    position = _position(file, error, text)
+    if found := conflict(file, text) or _lookalike(file, text, position.line):
         return found
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     context = getattr(error, "context", None)
     message = f"{problem}, {context}" if context else str(problem)
     return Refused("policy/syntax", position, f"not valid YAML: {message}", _syntax_help(str(problem)))
+
+
+def _position(file: str, error: Exception, text: str) -> Position:
+    """Where it went wrong; where what was left open begins, or the last line, if that is behind the text."""
+    mark, context_mark = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    end = len(text.rstrip())
+    if mark is None or (context_mark is not None and mark.index >= end):
+        mark = context_mark
+    if mark is None:
+        return Position(file)
+    if mark.index >= end:
+        return Position(file, text.count("\n", 0, end) + 1, end - text.rfind("\n", 0, end))
+    return Position(file, mark.line + 1, mark.column + 1)
 
 
 def _control_character(file: str, text: str) -> Refused:
@@ -57,7 +67,8 @@ def _control_character(file: str, text: str) -> Refused:
     return Refused("policy/encoding", Position(file), "not a text that YAML allows", "Is this a binary file?")
 
 
-def _conflict(file: str, text: str) -> Refused | None:
+def conflict(file: str, text: str) -> Refused | None:
+    """The first conflict that a merge left in the text."""
     if not (found := _CONFLICT.search(text)):
         return None
     position = Position(file, text.count("\n", 0, found.start()) + 1, 1, 7)
