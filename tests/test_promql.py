@@ -25,6 +25,21 @@ FAULTS = [
     ("⟦x[5m] + 1⟧", "binary expression"),
     ("sum(x) ⟦smoothed⟧", "smoothed"),
     ('⟦"⟧abc', "quoted string"),
+    ("x offset ⟦NaN⟧", "no duration"),
+    ("x offset -⟦Inf⟧", "no duration"),
+    ("x offset ⟦1e30⟧", "292 years"),
+    ("x offset -⟦1000000000y⟧", "292 years"),
+    ("rate(x[⟦300y⟧])", "292 years"),
+    ("rate(x[⟦0x7fffffffffffff⟧])", "292 years"),
+    ("rate(x[⟦" + "9" * 5_000 + "d⟧])", "292 years"),
+    ("rate(x[⟦0x" + "f" * 5_000 + "⟧])", "292 years"),
+    ("max_over_time(x[5m:⟦1e30⟧])", "292 years"),
+    ("max_over_time(x[5m: ⟦0⟧])", "no time"),
+    ("rate(x[⟦0s⟧])", "no time"),
+    ("rate(x[5m ⟦*⟧ 2])", "computed"),
+    ("rate(x[0 ⟦+⟧ 5m])", "computed"),
+    ("rate(x[⟦step⟧()])", "computed"),
+    ("x > ⟦1_000⟧", "digits in groups"),
 ]
 
 
@@ -55,6 +70,43 @@ def test_what_is_read() -> None:
 @pytest.mark.parametrize("text", ["foo(x)", "integral(x[5m])", "sum by (a) (ratee(x))"])
 def test_unknown_functions_are_no_matter_of_syntax(text: str) -> None:
     assert parse(text).faults == ()
+
+
+NUMBERS_OF_ALL_KINDS = (
+    "0",
+    "1",
+    "-1",
+    "1e9",
+    "1e10",
+    "1e308",
+    "1e309",
+    "NaN",
+    "Inf",
+    "5m",
+    "290y",
+    "99999999999999999999y",
+)
+PLACES = (
+    "x offset {}",
+    "x offset - {}",
+    "rate(x[{}])",
+    "rate(x[5m:{}])",
+    "rate(x[{}:1m])",
+    "x @ {}",
+    "topk({}, x)",
+    "{}",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("number", NUMBERS_OF_ALL_KINDS)
+def test_numbers_of_all_kinds_end_no_run(place: str, number: str, capfd: pytest.CaptureFixture[str]) -> None:
+    parse(place.format(number))
+    assert capfd.readouterr() == ("", "")  # a panic of the parser writes to stderr by itself
+
+
+def test_edges_of_the_time_are_no_functions() -> None:
+    assert [call.name for call in parse("x @ start() + y @ END () + end()").calls] == ["end"]
 
 
 DEEP = {

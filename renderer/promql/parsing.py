@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from renderer.promql import drops, labels, numbers, origins
+from renderer.promql import drops, durations, labels, numbers, origins
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.tokens import Token, tokens
 
@@ -18,6 +18,11 @@ PARSER_KNOWS = (3, 11)
 MAX_DEEPENING = 200
 _OPERATORS = "( [ { + - * / % ^ == != > < >= <= </ >/ and or unless atan2"
 _DEEPENING = frozenset(_OPERATORS.split())
+_COMPUTED = re.compile(r"unexpected character inside brackets: '([-+*/%^(srm])'")
+"""What the parser says of a range that is an expression (`[5m * 2]`, `[step()]`)."""
+_COMPUTED_SINCE = (3, 14)  # prometheus CHANGELOG 3.14.0, #19033
+_GROUPED = re.compile(r"[0-9]_[0-9]")
+_GROUPED_SINCE = (2, 54)
 _UNKNOWN = re.compile(r"unknown function with name '([^']*)'")
 _NEWER_WORDS = {"anchored": (3, 7), "smoothed": (3, 7)}
 """Modifiers that it lacks although a release that it follows has them."""
@@ -27,6 +32,8 @@ group_left group_right and or unless bool offset atan2 fill fill_left fill_right
 _NO_SAMPLES = {"MatrixSelector": "matrix", "SubqueryExpr": "matrix", "StringLiteral": "string"}
 _NO_FUNCTIONS = frozenset(_KEYWORDS.split())
 """What may stand before a bracket and is no function."""
+_EDGES = ("start", "end")
+"""After `@`, the edges of the time that is asked for; functions of those names came with Prometheus 3.12."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,9 @@ def parse(text: str) -> Expression:
     calls = tuple(_calls(found))
     if (deep := _too_deep(found)) is not None:
         return Expression(text, faults=(deep,), calls=calls)
+    wrong = tuple(Fault(said, token.start, len(token.text)) for token, said in durations.refused(found))
+    if wrong:
+        return Expression(text, faults=wrong, calls=calls)
     message = _check(text)
     if message:
         unknown = _UNKNOWN.search(message) is not None
@@ -141,23 +151,47 @@ def _check(text: str) -> str:
         promql_parser.parse(text)
     except ValueError as error:
         return str(error)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the native code's own, which nothing exports
+            raise
+        return f"the parser cannot read this: {error}"
     return ""
 
 
 def _fault(text: str, message: str, found: list[Token]) -> Fault:
+    if (newer := _newer(message, found)) is not None:
+        return newer
     if message != SYNTAX:
         return Fault(message, *locate(text, message, _check))
-    newer = next((token for token in found if token.text in _NEWER_WORDS), None)
-    if newer is not None:
-        words = f"{newer.text} is no PromQL that this tool can read"
-        return Fault(words, newer.start, len(newer.text), _NEWER_WORDS[newer.text])
+    word = next((token for token in found if token.text in _NEWER_WORDS), None)
+    if word is not None:
+        words = f"{word.text} is no PromQL that this tool can read"
+        return Fault(words, word.start, len(word.text), _NEWER_WORDS[word.text])
     return Fault("this is not PromQL", *locate(text, message, _check), needs=(PARSER_KNOWS[0], PARSER_KNOWS[1] + 1))
 
 
+def _newer(message: str, found: list[Token]) -> Fault | None:
+    """Ranges that are computed and grouped digits, which the parser refuses by messages of their own."""
+    if computed := _COMPUTED.match(message):
+        inside = next((number for number, token in enumerate(found) if token.text == "["), 0)
+        token = next((one for one in found[inside:] if one.text.startswith(computed[1])), found[inside])
+        words = "a range that is computed is no PromQL that this tool can read"
+        return Fault(words, token.start, len(token.text), _COMPUTED_SINCE)
+    if message.startswith("bad number"):
+        for token, after in pairwise(found):
+            if token.end == after.start and _GROUPED.search(token.text[-1:] + after.text[:2]):
+                words = "digits in groups are no PromQL that this tool can read"
+                return Fault(words, token.start, len(token.text) + len(after.text), _GROUPED_SINCE)
+    return None
+
+
 def _calls(found: list[Token]) -> Iterator[Call]:
+    before = ""
     for token, after in pairwise(found):
-        if token.kind == "name" and after.text == "(" and token.text.lower() not in _NO_FUNCTIONS:
+        edge = before == "@" and token.text.lower() in _EDGES
+        if token.kind == "name" and after.text == "(" and token.text.lower() not in _NO_FUNCTIONS and not edge:
             yield Call(token.text, token.start)
+        before = token.text
 
 
 def _metrics(tree: Any) -> Iterator[str]:
