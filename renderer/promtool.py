@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from renderer import documents
+
 CACHE = "kubevirt-policy-testbed"
 SECONDS = 300
-_TESTS = re.compile(r"""^["']?tests["']?[ ]*:(?![ ]*\[[ ]*\])""", re.MULTILINE)
-_RULE_FILES = re.compile(r"""["']?rule_files["']?\s*:""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +68,15 @@ def _run(program: Path, verb: str, what: str, file: Path) -> Ended:
 def with_rules(test: str, files: Iterable[str]) -> str:
     """A file of unit tests with these rule files in place of its own.
 
-    Raises `ValueError` for JSON that is none, and for a file without tests, which would pass in silence.
+    Raises `ValueError` for what is no YAML, and for tests that promtool would pass over in silence.
     The rest stays as it is: promtool reads YAML by other rules than we do, `2e9` as a number.
     """
-    names = json.dumps(list(files))
-    if test.lstrip().startswith("{"):
-        body = json.loads(test)
-        if not body.get("tests"):
-            raise ValueError("it holds no tests")
-        return json.dumps({**body, "rule_files": list(files)}, ensure_ascii=False)
-    if not _TESTS.search(test):
+    text = test.removeprefix("\ufeff")
+    found = documents.read_foreign("", text.encode(), documents.GENERATED)
+    for finding in found.findings:
+        raise ValueError(f"line {finding.position.line}: {finding.message}")
+    if not found.documents or not found.documents[0].data.get("tests"):
         raise ValueError("it holds no tests")
-    lines = list(_without_rule_files(test.removeprefix("\ufeff").splitlines()))
-    start = next((number for number, line in enumerate(lines, 1) if line.startswith("---")), 0)
-    return "\n".join([*lines[:start], f"rule_files: {names}", *lines[start:], ""])
-
-
-def _without_rule_files(lines: Iterable[str]) -> Iterator[str]:
-    """The lines but for the top-level key and what belongs to it: what is indented, and items of a list."""
-    inside = False
-    for line in lines:
-        if not line.startswith((" ", "\t", "#", "- ", "]")) and line.strip():
-            inside = _RULE_FILES.match(line) is not None
-        if not inside:
-            yield line
+    if len(found.documents) > 1:
+        raise ValueError("it holds several documents, of which promtool reads the first")
+    return documents.with_key(text, "rule_files", json.dumps(list(files)), documents.GENERATED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -18,13 +17,20 @@ FILES = {
     "quoted": '"rule_files" : [a.yaml]\nevaluation_interval: 1m\ntests: [1]\n',
     "a marker": "# about\n---\nrule_files: []\nevaluation_interval: 1m\ntests: [1]\n",
     "JSON": '{"rule_files": ["a.yaml"], "evaluation_interval": "1m", "tests": [1]}',
+    "JSON, the key last": '{"evaluation_interval": "1m", "tests": [1], "rule_files": ["a.yaml"]}',
+    "a marker at the end": "evaluation_interval: 1m\ntests: [1]\n---\n",
+    "an end at the end": "evaluation_interval: 1m\ntests: [1]\nrule_files: [a.yaml]\n...\n",
+    "a mark of the encoding": "\ufeffrule_files: []\nevaluation_interval: 1m\ntests: [1]\n",
+    "an indented root": "  rule_files:\n  - a.yaml\n  evaluation_interval: 1m\n  tests: [1]\n",
+    "a flow root after a marker": "---\n{evaluation_interval: 1m, tests: [1], rule_files: [a.yaml]}\n",
+    "other line ends": "evaluation_interval: 1m # \u2028\ntests: [1]\nrule_files:\n- ü\n",
     "CRLF": "rule_files:\r\n- a.yaml\r\nevaluation_interval: 1m\r\ntests: [1]\r\n",
 }
 
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 def test_rule_files(text: str) -> None:
-    found: Any = yaml.safe_load(with_rules(text, ["x.yaml", 'odd "name".yaml']))
+    found: Any = next(yaml.safe_load_all(with_rules(text, ["x.yaml", 'odd "name".yaml'])))
     assert found == {"rule_files": ["x.yaml", 'odd "name".yaml'], "evaluation_interval": "1m", "tests": [1]}
 
 
@@ -33,12 +39,21 @@ def test_the_rest_stays_as_it_is() -> None:
     assert with_rules(rest, ["x.yaml"]) == 'rule_files: ["x.yaml"]\n' + rest
 
 
-def test_json_that_is_none() -> None:
-    with pytest.raises(json.JSONDecodeError):
-        with_rules("{a: 1}", [])
+@pytest.mark.parametrize("text", ["{a: [1}", "- a: [", "- 1\n", "tests: " + "[" * 100_000])
+def test_no_mapping(text: str) -> None:
+    with pytest.raises(ValueError, match="line 1: "):
+        with_rules(text, [])
 
 
-@pytest.mark.parametrize("text", ["", "evaluation_interval: 1m\n", "tests: []\n", "a:\n  tests: [1]\n", "{}"])
+def test_several_documents() -> None:
+    with pytest.raises(ValueError, match="several documents"):
+        with_rules("tests: [1]\n---\ntests: [2]\n", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "evaluation_interval: 1m\n", "tests: []\n", "tests:\n", "rule_files: [a]\n", "a:\n  tests: [1]\n", "{}"],
+)
 def test_no_tests(text: str) -> None:
     with pytest.raises(ValueError, match="no tests"):
         with_rules(text, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ruamel.yaml.nodes import Node
 
 from renderer.documents.building import Builder
+from renderer.documents.editing import with_key
 from renderer.documents.limits import (
     FOREIGN,
     GENERATED,
@@ -23,7 +24,7 @@ from renderer.values import Value, field
 
 __all__ = [
     "FOREIGN", "GENERATED", "MAX_BYTES", "MAX_DEPTH", "MAX_FOREIGN_BYTES", "MAX_NODES", "Limits", "Read",
-    "moved", "read", "read_foreign", "scalar_lines", "within",
+    "moved", "read", "read_foreign", "scalar_lines", "with_key", "within",
 ]  # fmt: skip
 
 
