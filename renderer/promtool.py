@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from renderer import documents
 
 CACHE = "kubevirt-policy-testbed"
 SECONDS = 300
+
+
+class CannotStart(Exception):
+    """There is a file, and it is no program that runs here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +33,9 @@ def find(given: str | None) -> Path | None:
     """The program: as given, on PATH, or where the test bed of this project puts what it builds."""
     if given is not None:
         found = shutil.which(given)
-        return Path(found) if found else None
+        return Path(found).absolute() if found else None
     on_path = shutil.which("promtool")
-    return Path(on_path) if on_path else next(iter(sorted(_built(), key=_modified, reverse=True)), None)
+    return Path(on_path).absolute() if on_path else next(iter(sorted(_built(), key=_modified, reverse=True)), None)
 
 
 def _built() -> Iterable[Path]:
@@ -44,7 +49,7 @@ def _modified(path: Path) -> float:
 
 
 def check_rules(program: Path, rules: Path) -> Ended:
-    """Whether Prometheus would load a rule file."""
+    """Whether Prometheus would load a rule file.  Raises `CannotStart`, as below."""
     return _run(program, "check", "rules", rules)
 
 
@@ -61,8 +66,19 @@ def _run(program: Path, verb: str, what: str, file: Path) -> Ended:
         )
     except subprocess.TimeoutExpired:
         return Ended(True, (f"promtool did not end within {SECONDS} seconds",))
+    except OSError as error:
+        raise CannotStart(f"{program} cannot be run: {error.strerror}") from None
     lines = [line.rstrip() for line in f"{ended.stdout}\n{ended.stderr}".splitlines() if line.strip()]
+    if ended.returncode < 0:
+        lines.append(f"promtool was ended by the signal {_signal(-ended.returncode)}")
     return Ended(ended.returncode != 0, tuple(lines))
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no name
+        return str(number)
 
 
 def with_rules(test: str, files: Iterable[str]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from renderer import promtool
 from renderer.promtool import with_rules
 
 FILES = {
@@ -57,3 +59,27 @@ def test_several_documents() -> None:
 def test_no_tests(text: str) -> None:
     with pytest.raises(ValueError, match="no tests"):
         with_rules(text, [])
+
+
+def _program(folder: Path, text: str) -> Path:
+    program = folder / "promtool"
+    program.write_text(text, encoding="utf-8")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_path_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = _program(tmp_path, "#!/bin/sh\n")
+    monkeypatch.chdir(tmp_path)
+    assert promtool.find("./promtool") == program
+
+
+def test_no_program(tmp_path: Path) -> None:
+    with pytest.raises(promtool.CannotStart, match="cannot be run: Exec format error"):
+        promtool.check_rules(_program(tmp_path, "\0"), tmp_path / "rules.yaml")
+
+
+@pytest.mark.parametrize(("number", "name"), [("KILL", "SIGKILL"), ("40", "40")])
+def test_ended_by_a_signal(number: str, name: str, tmp_path: Path) -> None:
+    ended = promtool.check_rules(_program(tmp_path, f"#!/bin/sh\nkill -{number} $$\n"), tmp_path / "rules.yaml")
+    assert ended == promtool.Ended(True, (f"promtool was ended by the signal {name}",))

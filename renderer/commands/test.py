@@ -74,8 +74,7 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
         wanted = {name: one for name, one in outcome.rendered.items() if not clusters or name in clusters}
         jobs = list(_jobs(wanted))
         tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            ended = list(pool.map(lambda job: _run(found, job, tests), jobs))
+        ended = _run_all(found, jobs, tests)
         failures = [_finding(job, one) for job, one in zip(jobs, ended, strict=True) if one.failed]
         findings += failures
         summary = _summary(jobs, len(failures))
@@ -126,6 +125,14 @@ def _read(tree: Tree, path: str) -> str:
         return tree.read(path).decode("utf-8", "replace")
     except TreeError as error:
         raise CannotRun(f"{path}: {error}") from None
+
+
+def _run_all(program: Path, jobs: Sequence[_Job], tests: Mapping[str, str]) -> list[Ended]:
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(lambda job: _run(program, job, tests), jobs))
+    except promtool.CannotStart as error:
+        raise CannotRun(str(error)) from None
 
 
 def _run(program: Path, job: _Job, tests: Mapping[str, str]) -> Ended:
