@@ -7,14 +7,17 @@ from typing import Any
 
 from renderer.kinds import manifests
 from renderer.kinds.base import Site
-from renderer.kinds.fields import leaves_repository
+from renderer.kinds.fields import leaves_repository, shown
 from renderer.kinds.kube_descheduler import PRESSURE_ARGUMENT
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
+from renderer.releases import hyperconverged
 from renderer.releases.descheduler_operator import Schema
 from renderer.releases.operator_metrics import METRICS
 
 _ROLE = "machineconfiguration.openshift.io/role"
+_PARALLEL, _OUTBOUND = 5, 2
+"""KubeVirt's migrations at one time in a cluster and out of one node."""
 
 
 def judge(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) -> Iterator[Problem]:
@@ -92,12 +95,14 @@ def migration_limits(
 ) -> Iterator[Problem]:
     """Evictions beyond what KubeVirt migrates at once only wait; fewer leave migrations unused."""
     for body, origin in _operators(found, site):
-        limits = _limits(body)
+        limits = _limits(body, site)
         if limits is None:
             continue
         per_cluster, per_node = limits
         wanted = {"total": (spec.total, per_cluster), "perNode": (spec.per_node, per_node)}
-        apart = [f"{name} {ours} against {theirs}" for name, (ours, theirs) in wanted.items() if ours != theirs]
+        apart = [
+            f"{name} {ours} against {_stated(theirs)}" for name, (ours, theirs) in wanted.items() if ours != theirs
+        ]
         if apart:
             place = origin.position
             message = (
@@ -116,18 +121,29 @@ def _operators(found: list[tuple[Body, Origin]], site: Site) -> list[tuple[Body,
     return own or every
 
 
-def _limits(body: Body) -> tuple[Any, Any] | None:
-    """Migrations of the cluster and out of one node, with the product's defaults (hyperconverged-cluster-operator
-    bffbfe54, kubevirt pkg/virt-config/virt-config.go)."""
-    if _is(body, "HyperConverged", "hco.kubevirt.io/v1beta1"):
-        settings, per_node = _at(body, "spec", "liveMigrationConfig"), 2
-    elif _is(body, "HyperConverged", "hco.kubevirt.io/v1"):
-        settings, per_node = _at(body, "spec", "virtualization", "liveMigrationConfig"), 1
+def _limits(body: Body, site: Site) -> tuple[Any, Any] | None:
+    """Migrations of the cluster and out of one node, with the defaults of the present release: those of the coming
+    one are for new objects (kubevirt pkg/virt-config/virt-config.go)."""
+    release, api = site.releases[0].hyperconverged, str(body.get("apiVersion"))
+    if body.get("kind") == "HyperConverged" and api in hyperconverged.LIVE_MIGRATION:
+        settings = _at(body, *hyperconverged.LIVE_MIGRATION[api])
+        outbound = release.outbound_migrations if release else _OUTBOUND
     elif _is(body, "KubeVirt", "kubevirt.io/"):
-        settings, per_node = _at(body, "spec", "configuration", "migrations"), 2
+        settings, outbound = _at(body, "spec", "configuration", "migrations"), _OUTBOUND
     else:
         return None
-    return settings.get("parallelMigrationsPerCluster", 5), settings.get("parallelOutboundMigrationsPerNode", per_node)
+    given = settings.get("parallelMigrationsPerCluster"), settings.get("parallelOutboundMigrationsPerNode")
+    return _or(given[0], _PARALLEL), _or(given[1], outbound)
+
+
+def _or(value: Any, default: int) -> Any:
+    """The API server and KubeVirt put the default in the place of null."""
+    return default if value is None else value
+
+
+def _stated(value: Any) -> str:
+    """A limit as it stands in its manifest."""
+    return f'"{shown(value)}", a text that the API server refuses,' if isinstance(value, str) else shown(value)
 
 
 def _pressure(

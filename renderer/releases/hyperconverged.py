@@ -22,6 +22,7 @@ class HyperConvergedRelease(Value, frozen=True):
 
     `tuning_policy`: the field and its annotation exist; before, limits need the JSON patch annotation.
     `reference_policy`: `instancetypeConfig` exists.  `sets_gate`: it lists KubeVirt's gate by itself.
+    `outbound_migrations`: default of `parallelOutboundMigrationsPerNode`, the same in each API version.
     """
 
     minor: str
@@ -35,6 +36,7 @@ class HyperConvergedRelease(Value, frozen=True):
     unsafe_metric: str = (
         "kubevirt_hco_unsafe_modifications"  # from v1.10; before: v1.9.0 controllers/alerts/alerts.go:147
     )
+    outbound_migrations: int = 2  # 1 from 1.19, where nothing is stored yet (commit bffbfe54)
     source: str = ""
 
     @property
@@ -60,7 +62,14 @@ RELEASES: dict[str, HyperConvergedRelease] = {
         HyperConvergedRelease("1.16", "1.6", reference_policy=True, sets_gate=True, source="v1.16.0"),
         HyperConvergedRelease("1.17", "1.7", reference_policy=True, source="v1.17.3"),
         HyperConvergedRelease("1.18", "1.8", served=(_V1, _V1BETA1), reference_policy=True, source="v1.18.1"),
-        HyperConvergedRelease("1.19", "1.9", served=(_V1, _V1BETA1), reference_policy=True, source="release-1.19"),
+        HyperConvergedRelease(
+            "1.19",
+            "1.9",
+            served=(_V1, _V1BETA1),
+            reference_policy=True,
+            outbound_migrations=1,
+            source="release-1.19",
+        ),
     )
 }
 
@@ -73,6 +82,11 @@ TUNING_POLICY: dict[str, Path] = {
 REFERENCE_POLICY: dict[str, Path] = {
     _V1BETA1: ("spec", "instancetypeConfig", "referencePolicy"),
     _V1: ("spec", "workloadSources", "instancetypeConfig", "referencePolicy"),
+}
+
+LIVE_MIGRATION: dict[str, tuple[str, ...]] = {
+    _V1BETA1: ("spec", "liveMigrationConfig"),
+    _V1: ("spec", "virtualization", "liveMigrationConfig"),  # v1.18.1 api/v1/hyperconverged_types.go:231
 }
 
 
