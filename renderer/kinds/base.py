@@ -176,7 +176,9 @@ class Site(Value, frozen=True):
     """The present release, and where `upgradingTo` is set the coming one."""
     descheduler: Descheduler
     kubernetes: Version | None
-    prometheus: Version | None
+    """The older of the present and the coming one: what it serves, both do."""
+    prometheus: tuple[Version, ...]
+    """The present and the coming one, as far as they are given, the older first."""
     monitoring: MonitoringSite
     worker_pools: tuple[str, ...]
     crds: str | None

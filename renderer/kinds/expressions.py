@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from renderer import documents, promql
@@ -78,7 +78,7 @@ def judge(text: str, at: Origin, use: Use, site: Site, interval: str | None = No
     `interval` is that of the group which evaluates the expression.
     """
     found = promql.parse(text)
-    yield from _judge_syntax(found, at, use, site.prometheus)
+    yield from _judge_syntax(found, at, use, next(iter(site.prometheus), None))
     for call in () if found.faults else found.calls:
         place = documents.within(at, call.offset, len(call.name))
         yield from _judge_function(call.name, place, use, site.prometheus)
@@ -98,12 +98,13 @@ def _judge_syntax(found: Expression, at: Origin, use: Use, version: Version | No
             yield Problem("rules/syntax", place, fault.message, use.mend)
 
 
-def _judge_function(name: str, place: Origin, use: Use, version: Version | None) -> Iterator[Problem]:
+def _judge_function(name: str, place: Origin, use: Use, versions: Sequence[Version]) -> Iterator[Problem]:
+    version = next((one for one in versions if not prometheus.known(name, one)), None)
     since, gone = prometheus.FUNCTIONS.get(name), prometheus.REMOVED.get(name)
     if since is None:
         message = f"there is no function {shown(name)} in PromQL"
         yield Problem("rules/unknown-function", place, message, _near(name))
-    elif version is not None and not prometheus.known(name, version):
+    elif version is not None:
         message = f"Prometheus {version} does not know {name}() and {use.refused}"
         help = (
             f"It is there from {prometheus.written(since)} on."

@@ -31,7 +31,7 @@ _PLAIN = (
 
 def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterator[Request]:
     """The descheduler's objects, the recording rules that it asks for, and everything that is wrong."""
-    releases = [RELEASES.get(minor, RELEASES[descheduler.MINORS[-1]]) for minor in site.descheduler.upstream]
+    releases = [RELEASES[minor] for minor in site.descheduler.upstream]
     if not releases:
         yield from _no_version(site)
         return
@@ -90,7 +90,7 @@ def _image_version(site: Site, release: Release) -> str:
         return release.newest
     if stated.patch is not None:
         return str(stated)
-    return RELEASES[stated.name].newest if stated.name in RELEASES else f"{stated.name}.0"
+    return RELEASES[stated.name].newest if stated.name in RELEASES else release.newest
 
 
 def _no_version(site: Site) -> Iterator[Problem]:

@@ -98,9 +98,9 @@ def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[
     if site.platform == "openshift" and rule.record in OPENSHIFT:
         message = f"{shown(rule.record)}: OpenShift's own monitoring records that series, which would get two sources"
         yield Problem("rules/reserved-name", at.below("record"), message, _RENAME)
-    if rule.keep_firing_for and site.prometheus is not None:
+    if rule.keep_firing_for and site.prometheus:
         since = prometheus.KEEP_FIRING_FOR
-        if (site.prometheus.major, site.prometheus.minor) < since:
-            message = f"Prometheus {site.prometheus} does not know keep_firing_for and refuses the file"
+        if (site.prometheus[0].major, site.prometheus[0].minor) < since:
+            message = f"Prometheus {site.prometheus[0]} does not know keep_firing_for and refuses the file"
             help = f"It is there from {prometheus.written(since)} on."
             yield Problem("rules/unsupported", at.below("keep_firing_for"), message, help)

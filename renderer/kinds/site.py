@@ -36,9 +36,26 @@ class _Lookup:
         if known is None:
             self._add("release/unknown", at, f"{product} {text} is not known", _known(product, table, version))
         elif known.newer:
-            message = f"{product} {text} is newer than the tables; it is rendered as {known.version.name}"
-            self._add("release/newer", at, message, "Update this tool once a release of it knows that version.")
+            self._newer(f"{product} {text}", known.version.name, at)
         return known
+
+    def find_operator(self, text: str, at: Origin) -> None:
+        """The descheduler operator, whose numbers run in steps of their own."""
+        version = parse(text)
+        if version is None:
+            return
+        if descheduler_operator.schema(version, allow_newer=self.allow_newer) is None:
+            known = ", ".join(descheduler_operator.KNOWN)
+            help = f"Give the version of its ClusterServiceVersion, not OpenShift's: known are {known}."
+            if descheduler_operator.newer(version):
+                help += f" With versions.allowNewer a newer one is rendered as {descheduler_operator.KNOWN[-1]}."
+            self._add("release/unknown", at, f"descheduler operator {version} is not known", help)
+        elif descheduler_operator.newer(version):
+            self._newer(f"descheduler operator {version}", descheduler_operator.KNOWN[-1], at)
+
+    def _newer(self, what: str, known: str, at: Origin) -> None:
+        message = f"{what} is newer than the tables; it is rendered as {known}"
+        self._add("release/newer", at, message, "Update this tool once a release of it knows that version.")
 
     def _add(self, code: str, at: Origin, message: str, help: str) -> None:
         self.problems.append(Problem(code, at, message, help))
@@ -70,7 +87,9 @@ def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -
     spec, at = cluster.spec, origin.below("spec")
     lookup = _Lookup(spec.versions.allow_newer)
     releases = list(_releases(spec, at, lookup))
-    lookup.problems.extend(_check_others(spec, at, lookup.allow_newer))
+    _find_deschedulers(spec, at, lookup)
+    if spec.upgrading_to is not None:
+        lookup.problems.extend(_check_upgrade(spec.versions, spec.upgrading_to, at.below("upgradingTo")))
     if None in releases or not releases:
         return None, lookup.problems
     known = tuple(release for release in releases if release is not None)
@@ -85,8 +104,8 @@ def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -
         operator=operator,
         releases=known,
         descheduler=_descheduler(spec),
-        kubernetes=parse(spec.versions.kubernetes or ""),
-        prometheus=parse(spec.versions.prometheus or ""),
+        kubernetes=next(iter(_stages(spec, "kubernetes")), None),
+        prometheus=_stages(spec, "prometheus"),
         monitoring=_monitoring(spec),
         worker_pools=tuple(spec.worker_pools or _POOLS.get(spec.topology, ("worker",))),
         crds=normal(spec.crds) if spec.crds else None,
@@ -104,7 +123,6 @@ def _releases(spec: ClusterSpec, at: Origin, lookup: _Lookup) -> Iterator[Operat
     place = at.below("upgradingTo")
     kubevirt_text = coming.kubevirt or (None if coming.hyperconverged else now.kubevirt)
     yield _release(coming.hyperconverged or now.hyperconverged, kubevirt_text, coming, place, lookup)
-    lookup.problems.extend(_check_order(now, coming, place))
 
 
 def _release(
@@ -136,13 +154,35 @@ def _release(
     return OperatorRelease(operator.release if operator else None, found.release, found.version.patch)
 
 
-def _check_order(now: NextVersions, coming: NextVersions, at: Origin) -> Iterator[Problem]:
-    for name in ("hyperconverged", "kubevirt"):
-        texts = [getattr(versions, name) for versions in (now, coming)]
+_PRODUCTS = {
+    "hyperconverged": "hyperconverged",
+    "kubevirt": "kubevirt",
+    "deschedulerOperator": "descheduler_operator",
+    "descheduler": "descheduler",
+    "kubernetes": "kubernetes",
+    "prometheus": "prometheus",
+}
+"""Every key of `versions`, and its field."""
+
+
+def _check_upgrade(now: NextVersions, coming: NextVersions, at: Origin) -> Iterator[Problem]:
+    for name, field_name in _PRODUCTS.items():
+        texts = [getattr(versions, field_name) for versions in (now, coming)]
         before, after = (_ordered(name, text) for text in texts)
         if before and after and after[: len(before)] < before[: len(after)]:
             message = f"upgradingTo.{name} {texts[1]} is older than the present {texts[0]}"
             yield Problem("release/mismatch", at.below(name), message, "Swap the two, or remove upgradingTo.")
+        if texts[1] and not texts[0] and name.startswith("descheduler"):
+            message = f"upgradingTo.{name} {texts[1]} has no present version beside it: what runs now would be unknown"
+            help = f"Add versions.{name}, or move this one there if nothing is installed yet."
+            yield Problem("policy/missing-key", at.below(name), message, help)
+
+
+def _stages(spec: ClusterSpec, name: str) -> tuple[Version, ...]:
+    """The present and the coming version of a product, as far as they are given, the older first."""
+    stages = (spec.versions, spec.upgrading_to)
+    found = [parse(getattr(versions, name) or "") for versions in stages if versions is not None]
+    return tuple(sorted((one for one in found if one), key=lambda one: (one.major, one.minor)))
 
 
 def _ordered(name: str, text: str | None) -> tuple[int, ...]:
@@ -153,21 +193,15 @@ def _ordered(name: str, text: str | None) -> tuple[int, ...]:
     return tuple(part for part in (version.major, version.minor, version.patch) if part is not None) if version else ()
 
 
-def _check_others(spec: ClusterSpec, at: Origin, allow_newer: bool) -> Iterator[Problem]:
+def _find_deschedulers(spec: ClusterSpec, at: Origin, lookup: _Lookup) -> None:
     for versions, place in ((spec.versions, at.below("versions")), (spec.upgrading_to, at.below("upgradingTo"))):
         if versions is None:
             continue
-        csv, minor = (parse(text or "") for text in (versions.descheduler_operator, versions.descheduler))
-        if csv and descheduler_operator.schema(csv) is None:
-            known = ", ".join(descheduler_operator.KNOWN)
-            help = f"Give the version of its ClusterServiceVersion, not OpenShift's: known are {known}."
-            yield Problem(
-                "release/unknown", place.below("deschedulerOperator"), f"descheduler operator {csv} is not known", help
-            )
-        if minor and look_up(dict.fromkeys(descheduler.MINORS), minor, allow_newer=allow_newer) is None:
-            help = f"Known are {descheduler.MINORS[0]} to {descheduler.MINORS[-1]}."
-            yield Problem("release/unknown", place.below("descheduler"), f"descheduler {minor} is not known", help)
-        yield from _check_platform(spec.platform, versions, place)
+        if versions.descheduler_operator:
+            lookup.find_operator(versions.descheduler_operator, place.below("deschedulerOperator"))
+        if versions.descheduler:
+            lookup.find("descheduler", descheduler.RELEASES, versions.descheduler, place.below("descheduler"))
+        lookup.problems.extend(_check_platform(spec.platform, versions, place))
 
 
 def _check_platform(platform: str, versions: NextVersions, at: Origin) -> Iterator[Problem]:
@@ -185,11 +219,16 @@ def _check_platform(platform: str, versions: NextVersions, at: Origin) -> Iterat
 
 
 def _descheduler(spec: ClusterSpec) -> Descheduler:
+    newer = spec.versions.allow_newer
     stages = [versions for versions in (spec.versions, spec.upgrading_to) if versions is not None]
     csvs = [parse(versions.descheduler_operator or "") for versions in stages]
     minors = [parse(versions.descheduler or "") for versions in stages]
-    schemas = dict.fromkeys(found for csv in csvs if csv and (found := descheduler_operator.schema(csv)))
-    return Descheduler(tuple(schemas), tuple(dict.fromkeys(minor.name for minor in minors if minor)))
+    schemas = [csv and descheduler_operator.schema(csv, allow_newer=newer) for csv in csvs]
+    known = [minor and look_up(descheduler.RELEASES, minor, allow_newer=newer) for minor in minors]
+    return Descheduler(
+        tuple(dict.fromkeys(schema for schema in schemas if schema)),
+        tuple(dict.fromkeys(one.release.minor for one in known if one)),
+    )
 
 
 def _monitoring(spec: ClusterSpec) -> MonitoringSite:

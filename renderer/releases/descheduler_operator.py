@@ -260,8 +260,16 @@ def minor(name: str) -> int:
     return int(name.partition(".")[2])
 
 
-def schema(version: Version) -> str | None:
-    """The schema that a CSV version brings, None where it is not known.
+_NEWEST = Version(5, 4)
+
+
+def newer(version: Version) -> bool:
+    """Whether a CSV version is newer than all that are known."""
+    return (version.major, version.minor) > (_NEWEST.major, _NEWEST.minor)
+
+
+def schema(version: Version, *, allow_newer: bool = False) -> str | None:
+    """The schema that a CSV version brings, None where it is not known; the newest stands in for newer ones if allowed.
 
     README.md:28 and the ClusterServiceVersion of each release branch; where one number was built from two
     branches (5.3.1 and 5.3.3, 5.4.0) the narrower schema holds.
@@ -281,4 +289,4 @@ def schema(version: Version) -> str | None:
         case 5, 4:
             return "4.22"
         case _:
-            return None
+            return schema(_NEWEST) if allow_newer and newer(version) else None
