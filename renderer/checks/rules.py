@@ -44,7 +44,8 @@ def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
     """The last one would win, or either: Prometheus keeps one sample for each name, label set and time."""
     first: dict[tuple[str, frozenset[tuple[str, str]]], Origin] = {}
     for rule, at in placed:
-        key = (rule.name, frozenset(rule.labels.items()))
+        # Prometheus drops a label with an empty value.
+        key = (rule.name, frozenset(label for label in rule.labels.items() if label[1]))
         if key in first:
             place = first[key].position
             labels = f" with the labels {', '.join(sorted(rule.labels))}" if rule.labels else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from renderer import documents, promql
 from renderer.kinds.base import Site
@@ -114,6 +115,7 @@ def _judge_function(name: str, place: Origin, use: Use, versions: Sequence[Versi
         yield Problem("rules/unknown-function", place, message, help)
 
 
+@cache
 def _near(name: str) -> str:
     from difflib import get_close_matches
 
