@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
-from renderer.findings import SEVERITIES
 from renderer.model import Document, Finding, Origin, Path, Problem, Severity
 from renderer.shapes import Shape
 
@@ -13,8 +12,8 @@ from renderer.shapes import Shape
 class Gathered:
     """Problems to findings: one entry for each, with all clusters that it concerns."""
 
-    def __init__(self, severity: Mapping[str, Severity]) -> None:
-        self._severity = severity
+    def __init__(self, weight: Callable[[str], Severity]) -> None:
+        self._weight = weight
         self._clusters: dict[Finding, set[str]] = defaultdict(set)
         self._notes: dict[tuple[str, str, Path], Origin] = {}
 
@@ -45,9 +44,6 @@ class Gathered:
         if first and problem.origin.document is first.origin.document:
             return [facts.origin.document for facts in shape.facts if facts]
         return []
-
-    def _weight(self, code: str) -> Severity:
-        return self._severity.get(code, SEVERITIES[code])
 
     def _add(self, problem: Problem, origin: Origin, clusters: Iterable[str]) -> None:
         finding = Finding(problem.code, self._weight(problem.code), origin.position, problem.message, problem.help)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from operator import itemgetter
 
@@ -45,10 +45,10 @@ class _Ignore(Value, frozen=True):
         )
 
 
-def apply(findings: Iterable[Finding], texts: Mapping[str, str]) -> list[Finding]:
+def apply(findings: Iterable[Finding], texts: Mapping[str, str], weight: Callable[[str], Severity]) -> list[Finding]:
     """The findings that are left, and findings about ignores that do not work.
 
-    `texts` are the files that may hold such comments.  Errors cannot be ignored.
+    `texts` are the files that may hold such comments, `weight` gives the severity of a code.  Errors cannot be ignored.
     """
     by_file: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -57,7 +57,8 @@ def apply(findings: Iterable[Finding], texts: Mapping[str, str]) -> list[Finding
         for ignore in _ignores(file, text):
             kept = by_file[file]
             left = [finding for finding in kept if not ignore.covers(finding)]
-            problems = list(_problems(ignore, kept, used=len(left) < len(kept)))
+            wrong = _problems(ignore, kept, used=len(left) < len(kept))
+            problems = [Finding(code, weight(code), ignore.position, message, help) for code, message, help in wrong]
             by_file[file] = [*(left if not problems else kept), *problems]
     return [finding for kept in by_file.values() for finding in kept]
 
@@ -84,26 +85,23 @@ def _meant(found: re.Match[str]) -> bool:
     return name > _LIKE and (bool(found["bracket"]) or (bool(found["colon"]) and word > _LIKE))
 
 
-def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> Iterator[Finding]:
+def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> Iterator[tuple[str, str, str]]:
+    """The code of a finding, its message and its help."""
     if ignore.misspelt:
         message = "this comment ignores nothing: it is not spelled as one that does"
-        yield _finding("ignore/unknown", ignore, message, "Write # kubevirt-policy: ignore[code] reason.")
+        yield "ignore/unknown", message, "Write # kubevirt-policy: ignore[code] reason."
     elif ignore.code not in SEVERITIES:
         near = get_close_matches(ignore.code, SEVERITIES, 1)
         help = f"Did you mean {near[0]}?" if near else "Write ignore[code] with the code that the finding ends with."
         message = f"there is no finding {ignore.code}" if ignore.code else "the comment does not say what it ignores"
-        yield _finding("ignore/unknown", ignore, message, help)
+        yield "ignore/unknown", message, help
     elif SEVERITIES[ignore.code] is Severity.ERROR or _raised(ignore, findings):
-        yield _finding(
-            "ignore/unused", ignore, f"{ignore.code} is an error, and errors cannot be ignored", "Mend what it says."
-        )
+        yield "ignore/unused", f"{ignore.code} is an error, and errors cannot be ignored", "Mend what it says."
     elif not ignore.reason:
-        yield _finding(
-            "ignore/no-reason", ignore, f"ignore[{ignore.code}] gives no reason", "Say why after the bracket."
-        )
+        yield "ignore/no-reason", f"ignore[{ignore.code}] gives no reason", "Say why after the bracket."
     elif not used:
         message = f"there is no {ignore.code} on this line or the next"
-        yield _finding("ignore/unused", ignore, message, "Remove the comment.")
+        yield "ignore/unused", message, "Remove the comment."
 
 
 def _raised(ignore: _Ignore, findings: Iterable[Finding]) -> bool:
@@ -116,7 +114,3 @@ def _raised(ignore: _Ignore, findings: Iterable[Finding]) -> bool:
         and finding.position.line in lines
         for finding in findings
     )
-
-
-def _finding(code: str, ignore: _Ignore, message: str, help: str) -> Finding:
-    return Finding(code, SEVERITIES[code], ignore.position, message, help)

@@ -9,6 +9,7 @@ from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
 from renderer.checks import across, left_behind, operator_left_behind, tended
 from renderer.decode import Decoded, decode
+from renderer.findings import SEVERITIES
 from renderer.gathering import Gathered
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
@@ -37,6 +38,10 @@ class Settings(Value, frozen=True):
     overlays: str = "overlays"
     severity: Mapping[str, Severity] = field(default_factory=dict)
 
+    def weight(self, code: str) -> Severity:
+        """The severity of findings with that code here: as configured, else the code's own."""
+        return self.severity.get(code, SEVERITIES[code])
+
 
 class Rendered(Value, frozen=True):
     """The overlay of one cluster, and what `build` must know of it; no site where a version is unknown."""
@@ -58,8 +63,13 @@ class Outcome(Value, frozen=True):
     @property
     def files(self) -> dict[str, str]:
         """Every rendered file by its path from the repository root."""
+        return self.files_of(self.rendered)
+
+    def files_of(self, clusters: Iterable[str]) -> dict[str, str]:
+        """The files that are rendered for some clusters, those that are applied apart from the rest as well."""
         out: dict[str, str] = {}
-        for cluster, one in self.rendered.items():
+        for cluster in clusters:
+            one = self.rendered[cluster]
             out.update((f"{self.folder}/{cluster}/{path}", text) for path, text in one.overlay.files.items())
             for group, files in one.overlay.apart.items():
                 out.update((f"{self.folder}/{group}/{cluster}/{path}", text) for path, text in files.items())
@@ -81,7 +91,7 @@ def run(tree: Tree, settings: Settings) -> Outcome:
     read = reading.read(tree, settings.policies)
     fleet = decode(read.documents, tree, whole=read.whole)
     selection = select(fleet)
-    gathered = Gathered(settings.severity)
+    gathered = Gathered(settings.weight)
     gathered.extend(fleet.problems, ())
     for problem, clusters in selection.problems:
         gathered.extend([problem], clusters)
@@ -105,7 +115,8 @@ def run(tree: Tree, settings: Settings) -> Outcome:
         )
         for cluster, problem in leaving:
             gathered.extend([problem], [cluster] if cluster in rendered else ())
-    findings = ignores.apply([*read.findings, *_first_of_each(read.findings, gathered.findings())], read.texts)
+    found = [*read.findings, *_first_of_each(read.findings, gathered.findings())]
+    findings = ignores.apply(found, read.texts, settings.weight)
     return Outcome(dict(sorted(rendered.items())), sorted(findings, key=_place), settings.overlays)
 
 

@@ -239,6 +239,28 @@ def test_render_hook_stops_until_a_new_overlay_is_added(rendering: Repository) -
     assert rendering.run("git", "ls-files", "overlays/second").stdout
 
 
+PRESSURE = """\
+apiVersion: kubevirt-policy.dev/v1alpha1
+kind: RebalancePolicy
+metadata: {name: rebalance}
+spec:
+  clusters: {}
+  mode: Automatic
+  pressureStall: {enable: true}
+"""
+
+
+def test_tracked_for_one_cluster_looks_at_what_is_applied_apart_too(tmp_path: Path) -> None:
+    made = _git_repository(tmp_path / "fleet", tmp_path)
+    made.write("policies/clusters.yaml", CLUSTER.replace("versions: {", 'versions: {deschedulerOperator: "5.3.4", '))
+    made.write("policies/rebalance.yaml", PRESSURE)
+    ended = made.run("kubevirt-policy", "render", "--tracked", "--cluster", "prod-east")
+    assert ended.returncode == 1, ended.stderr
+    assert "overlays/_node-tuning/prod-east/kustomization.yaml:1:1: error: Git does not track" in ended.stdout
+    assert made.run("git", "add", "overlays").returncode == 0
+    assert made.run("kubevirt-policy", "render", "--tracked", "--cluster", "prod-east").returncode == 0
+
+
 @pytest.mark.parametrize("path", ["", os.environ.get("PATH", os.defpath)], ids=["no git", "no work tree"])
 def test_tracked_without_git_cannot_run(tmp_path: Path, path: str) -> None:
     root = tmp_path / "fleet"

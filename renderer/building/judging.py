@@ -11,7 +11,6 @@ from operator import or_
 from renderer import crds, proof
 from renderer.building.running import Workplace
 from renderer.building.targets import Target, Wanted
-from renderer.findings import SEVERITIES
 from renderer.kustomize import Built
 from renderer.model import Body, Finding, Overlay, Position
 from renderer.proof import Key, Mismatch
@@ -106,7 +105,7 @@ class Judge:
         self._put(target, target.place(mismatch.path), mismatch)
 
     def _put(self, target: Target, place: Position, mismatch: Mismatch) -> None:
-        severity = self.work.settings.severity.get(mismatch.code, SEVERITIES[mismatch.code])
+        severity = self.work.settings.weight(mismatch.code)
         finding = Finding(mismatch.code, severity, place, mismatch.message, mismatch.help)
         self._clusters[finding].update(target.names)
 

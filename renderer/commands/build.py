@@ -75,7 +75,7 @@ def _check(
         found = compare(repository.path, outcome.folder, outcome.files, clusters=clusters or None)
     except TreeError as error:
         raise CannotRun(f"{outcome.folder} cannot be compared: {error}") from None
-    return [*told, *check.findings(found)], check.changed(found)
+    return [*told, *check.findings(found, repository.settings)], check.changed(found)
 
 
 def _find(program: str | None) -> Kustomize:

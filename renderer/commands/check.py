@@ -10,8 +10,8 @@ import click
 from renderer import header
 from renderer.commands import options, tracking
 from renderer.commands.errors import CannotRun
-from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position, TreeError
+from renderer.pipeline import Settings
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import Change, Comparison, State, compare
@@ -47,7 +47,7 @@ def command(given: options.Shared, *, tracked: bool) -> int:
     present = [path for path in outcome.files if path not in told] if tracked and not outcome.failed else []
     untracked = list(tracking.untracked(repository, present))
     report = Report(
-        findings=[*outcome.findings, *findings(found), *untracked],
+        findings=[*outcome.findings, *findings(found, repository.settings), *untracked],
         line=options.Lines(repository.tree),
         files=changed(found),
         summary=_summary(len(outcome.rendered), found, untracked) if not outcome.failed else _NOT_COMPARED,
@@ -55,16 +55,17 @@ def command(given: options.Shared, *, tracked: bool) -> int:
     return options.publish(report, given)
 
 
-def findings(found: Comparison) -> Iterator[Finding]:
+def findings(found: Comparison, settings: Settings) -> Iterator[Finding]:
     """What a comparison says of the overlays."""
     for change in found.changes:
         code, message, help = _words(change)
-        yield Finding(code, SEVERITIES[code], Position(change.path, _first_difference(change)), message, help)
+        yield Finding(code, settings.weight(code), Position(change.path, _first_difference(change)), message, help)
     if found.crlf:
         count = len(found.crlf)
         message = f"{count} rendered file{'s have' if count > 1 else ' has'} CRLF line ends in the work tree"
         help = "Compared as LF. Add `overlays/** text eol=lf` to .gitattributes to keep them as rendered."
-        yield Finding("overlay/line-ends", SEVERITIES["overlay/line-ends"], Position(found.crlf[0]), message, help)
+        code = "overlay/line-ends"
+        yield Finding(code, settings.weight(code), Position(found.crlf[0]), message, help)
 
 
 def changed(found: Comparison) -> list[FileChange]:

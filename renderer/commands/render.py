@@ -8,9 +8,7 @@ import click
 
 from renderer.commands import options, tracking
 from renderer.commands.errors import CannotRun
-from renderer.findings import SEVERITIES
-from renderer.model import Finding, Position
-from renderer.pipeline import Outcome
+from renderer.model import Finding, Position, Severity
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
@@ -47,11 +45,11 @@ def command(given: options.Shared, clusters: tuple[str, ...], *, fail_on_change:
         except CannotWrite as error:
             raise CannotRun(str(error)) from None
     files = [FileChange(change.path, _WORDS[change.state]) for change in changes]
-    present = _present(outcome, clusters) if tracked and not outcome.failed else []
+    present = outcome.files_of(clusters or outcome.rendered) if tracked and not outcome.failed else ()
     report = Report(
         findings=[
             *outcome.findings,
-            *_left_behind(changes),
+            *_left_behind(changes, repository.settings.weight(_LEFT)),
             *tracking.untracked(repository, present),
         ],
         line=options.Lines(repository.tree),
@@ -66,11 +64,6 @@ def command(given: options.Shared, clusters: tuple[str, ...], *, fail_on_change:
     return code
 
 
-def _present(outcome: Outcome, clusters: tuple[str, ...]) -> list[str]:
-    folders = tuple(f"{outcome.folder}/{cluster}/" for cluster in clusters)
-    return [path for path in outcome.files if not clusters or path.startswith(folders)]
-
-
 def _changed(files: list[FileChange]) -> int:
     return sum(change.change != "foreign" for change in files)
 
@@ -81,19 +74,19 @@ _LEFT = "rebalance/left-behind"
 _ITS_RULES = "recording-rules/kubevirt-policy-load-aware.yaml"
 
 
-def _left_behind(changes: Sequence[Change]) -> Iterator[Finding]:
+def _left_behind(changes: Sequence[Change], severity: Severity) -> Iterator[Finding]:
     """Deschedulers and MachineConfigs whose file is gone, and that the delivery engine was told to keep."""
     gone = {change.path for change in changes if change.state is State.ORPHANED}
     for change in changes:
         kept = any(words in (change.before or "") for words in ("Prune=false", "/prune: disabled"))
         if change.path in gone and change.path.endswith(_DESCHEDULERS) and kept:
             overlay = change.path.rpartition("/descheduler/")[0]
-            yield _kept(change.path, blind=f"{overlay}/{_ITS_RULES}" in gone)
+            yield _kept(change.path, severity, blind=f"{overlay}/{_ITS_RULES}" in gone)
         if change.path in gone and change.path.endswith(_PRESSURE):
-            yield _tuned(change.path)
+            yield _tuned(change.path, severity)
 
 
-def _tuned(path: str) -> Finding:
+def _tuned(path: str, severity: Severity) -> Finding:
     """Kept by an engine's annotation; without an engine nothing removes it either."""
     name = path.rpartition("/")[2].removesuffix(".yaml")
     message = "no policy renders this any more, and it stays in the cluster: its nodes keep psi=1, and do not reboot"
@@ -101,14 +94,14 @@ def _tuned(path: str) -> Finding:
         "That does no harm. To take it away, in a maintenance window because every node of the pool reboots again: "
         f"oc delete machineconfig {name}"
     )
-    return Finding(_LEFT, SEVERITIES[_LEFT], Position(path), message, help)
+    return Finding(_LEFT, severity, Position(path), message, help)
 
 
-def _kept(path: str, *, blind: bool) -> Finding:
+def _kept(path: str, severity: Severity, *, blind: bool) -> Finding:
     effect = "it finds no load without its recording rules, which go as well" if blind else "it goes on evicting"
     message = f"no policy renders this any more, and onRemoval: Keep left it in the cluster: {effect}"
     help = "Delete the object there, or restore the policy with mode: Predictive first."
-    return Finding(_LEFT, SEVERITIES[_LEFT], Position(path), message, help)
+    return Finding(_LEFT, severity, Position(path), message, help)
 
 
 def _summary(clusters: int, files: list[FileChange]) -> str:

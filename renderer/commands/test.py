@@ -17,14 +17,13 @@ from renderer import catalog, documents, emit, promtool
 from renderer.catalog.unit_tests import unit_tests
 from renderer.commands import options
 from renderer.commands.errors import CannotRun
-from renderer.findings import SEVERITIES
 from renderer.kinds import rule_objects
 from renderer.kinds.base import Site
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_objects import FOLDER
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Finding, Origin, Position, Tree, TreeError
-from renderer.pipeline import Rendered
+from renderer.pipeline import Rendered, Settings
 from renderer.promtool import Ended
 from renderer.report import Report
 
@@ -75,7 +74,7 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
         jobs = list(_jobs(wanted))
         tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
         ended = _run_all(found, jobs, tests)
-        failures = [_finding(job, one) for job, one in zip(jobs, ended, strict=True) if one.failed]
+        failures = [_finding(job, one, repository.settings) for job, one in zip(jobs, ended, strict=True) if one.failed]
         findings += failures
         summary = _summary(jobs, len(failures))
     report = Report(findings=findings, line=options.Lines(repository.tree), brief=True, summary=summary)
@@ -152,7 +151,7 @@ def _run(program: Path, job: _Job, tests: Mapping[str, str]) -> Ended:
         return promtool.test_rules(program, path)
 
 
-def _finding(job: _Job, ended: Ended) -> Finding:
+def _finding(job: _Job, ended: Ended, settings: Settings) -> Finding:
     """At the rule that promtool names, else at the policy's line that names the tests."""
     words = {word for line in ended.lines for word in _NAME.findall(line)}
     places = [
@@ -167,7 +166,7 @@ def _finding(job: _Job, ended: Ended) -> Finding:
     what = f"the unit tests of {job.title} fail{rules}" if tested else f"promtool refuses the rules{rules}"
     said = "\n".join(["Correct the rule or the test. promtool says:", *_excerpt(ended.lines)])
     code = "rules/test-failed"
-    return Finding(code, SEVERITIES[code], places[0][1] if places else where, what, said, job.clusters)
+    return Finding(code, settings.weight(code), places[0][1] if places else where, what, said, job.clusters)
 
 
 def _start(rule: Rule, place: Origin) -> Position:

@@ -8,7 +8,6 @@ import click
 
 from renderer.commands.errors import CannotRun
 from renderer.commands.options import Repository
-from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position
 
 CODE = "overlay/untracked"
@@ -22,10 +21,11 @@ def untracked(repository: Repository, files: Collection[str]) -> Iterator[Findin
     """One finding for each of the files that is not in Git's index.  Raises `CannotRun` without Git."""
     folder = repository.settings.overlays
     known = _tracked(repository, folder) if files else frozenset()
+    severity = repository.settings.weight(CODE)
     for path in files:
         if path not in known:
             message = "Git does not track this file, so that a commit leaves it out"
-            yield Finding(CODE, SEVERITIES[CODE], Position(path), message, f"Run git add {folder} and commit again.")
+            yield Finding(CODE, severity, Position(path), message, f"Run git add {folder} and commit again.")
 
 
 def _tracked(repository: Repository, folder: str) -> frozenset[str]:
