@@ -15,11 +15,12 @@ from renderer.model import Finding, Position, Severity
 from renderer.values import Value
 
 _NAME = r"k[a-z]*[-_. ]?policy"
-MARK = re.compile(rf"#[# \t]*{_NAME}[ \t]*[:\[a-z]".encode(), re.IGNORECASE)
+MARK = re.compile(rf"#[ \t]*{_NAME}[ \t]*[:\[a-z]".encode(), re.IGNORECASE)
 """Found in every file that may hold such a comment, or what somebody took for one."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[ \t]*kubevirt-policy[ \t]*:[ \t]*ignore(?:\[([^\]\n]*)\])?[ \t]*([^\n\r]*)")
-_NEAR = re.compile(
-    rf"(?:^|(?<=\s))#[# \t]*(?P<name>{_NAME})[ \t]*(?P<colon>:?)[ \t]*(?P<word>[a-z]+)[ \t]*(?P<bracket>\[?)[^\n\r]*",
+_NEAR = re.compile(  # bounded: every mark of a long row would be followed to its end
+    rf"(?:^|(?<=\s))#[ \t]*(?:#[# \t]{{0,40}})?(?P<name>{_NAME})"
+    r"[ \t]*(?P<colon>:?)[ \t]*(?P<word>[a-z]+)[ \t]*(?P<bracket>\[?)[^\n\r]*",
     re.IGNORECASE,
 )
 

@@ -10,6 +10,8 @@ from renderer.kinds.fields import AlertName, GroupName, LabelName, MetricName, P
 from renderer.model import Body
 
 Text: TypeAlias = Annotated[str, Meta(max_length=65_536)]
+_BLANKS = " \t\r\n"
+"""White space to PromQL (prometheus v3.16.0 promql/parser/lex.go, isSpace and isEndOfLine)."""
 
 
 class Rule(Strict, frozen=True, kw_only=True):
@@ -29,7 +31,7 @@ class Rule(Strict, frozen=True, kw_only=True):
 
     @property
     def body(self) -> Body:
-        """The rule as it is rendered; trailing blanks of an expression say nothing."""
+        """The rule as it is rendered."""
         kind = "alert" if self.alert is not None else "record"
         given = {
             "for": self.for_,
@@ -37,8 +39,16 @@ class Rule(Strict, frozen=True, kw_only=True):
             "labels": dict(self.labels),
             "annotations": dict(self.annotations),
         }
-        expr = "\n".join(line.rstrip() for line in self.expr.strip().splitlines())
-        return {kind: self.name, "expr": expr} | {key: value for key, value in given.items() if value}
+        return {kind: self.name, "expr": _tidy(self.expr)} | {key: value for key, value in given.items() if value}
+
+
+def _tidy(expr: str) -> str:
+    """Without blanks at the ends of lines, which say nothing, unless a text between backticks holds them.
+
+    Lines end with a newline alone: to PromQL the other characters at which Python splits are part of a text.
+    """
+    text = expr.strip(_BLANKS)
+    return text if "`" in text else "\n".join(line.rstrip(_BLANKS) for line in text.split("\n"))
 
 
 class Group(Strict, frozen=True, kw_only=True):
