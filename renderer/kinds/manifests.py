@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from renderer import documents
+from renderer import documents, header
 from renderer.model import Body, Origin, Problem, Tree, TreeError, listed
 from renderer.values import Value, field
 
@@ -97,10 +97,14 @@ def _read(tree: Tree, path: str, found: Manifests) -> None:
             found.opaque.append(f"{path} is a template")
         return
     try:
-        read = documents.read_foreign(path, tree.read(path))
+        data = tree.read(path)
     except TreeError as error:
         found.opaque.append(f"{path}: {error}")
         return
+    # What the policies ask for is no evidence of what is there without them.
+    if header.ownership(data.decode("utf-8", "replace").replace("\r\n", "\n")) is not header.Ownership.FOREIGN:
+        return
+    read = documents.read_foreign(path, data)
     found.opaque.extend(f"{path}:{item.position.line}: {item.message}" for item in read.findings)
     for document in read.documents:
         if name in _KUSTOMIZATIONS:
