@@ -106,6 +106,7 @@ SEVERITIES: dict[str, Severity] = {
     "release/unsupported": _ERROR,
     "rules/duplicate": _ERROR,
     "rules/duplicate-group": _ERROR,
+    "rules/experimental": _WARNING,
     "rules/lost-node": _ERROR,
     "rules/namespace": _WARNING,
     "rules/narrow-window": _WARNING,

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from renderer import documents
 
 CACHE = "kubevirt-policy-testbed"
 SECONDS = 300
+_RULE = re.compile(r'.*: group ("(?:[^"\\]|\\.)*"), rule ([0-9]+), ')
+_ALERT = re.compile(r"\s+alertname: (.*), time: ")
+_EXPR = re.compile(r'\s+expr: ("(?:[^"\\]|\\.)*"), time: ')
+_NAMING = re.compile(r"\s+name: .*,")
+"""The name of the group of tests that failed; what failed in it follows."""
+_HEADINGS = ("FAILED:", "SUCCESS")
 
 
 class CannotStart(Exception):
@@ -48,18 +55,65 @@ def _modified(path: Path) -> float:
     return path.stat().st_mtime
 
 
-def check_rules(program: Path, rules: Path) -> Ended:
-    """Whether Prometheus would load a rule file.  Raises `CannotStart`, as below."""
-    return _run(program, "check", "rules", rules)
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing that failed, in promtool's lines, and what it is about: a rule by its group and number, or by name.
+
+    `expr` is that of a test, which reads records.
+    """
+
+    lines: tuple[str, ...]
+    rule: tuple[str, int] | None = None
+    alert: str = ""
+    expr: str = ""
 
 
-def test_rules(program: Path, test: Path) -> Ended:
+def check_rules(program: Path, rules: Path, flags: Iterable[str]) -> Ended:
+    """Whether a Prometheus with these feature flags would load a rule file.  Raises `CannotStart`, as below."""
+    return _run(program, "check", rules, flags)
+
+
+def test_rules(program: Path, test: Path, flags: Iterable[str]) -> Ended:
     """Whether the unit tests of a file hold."""
-    return _run(program, "test", "rules", test)
+    return _run(program, "test", test, flags)
 
 
-def _run(program: Path, verb: str, what: str, file: Path) -> Ended:
-    command = [str(program), verb, what, file.name]
+def failures(lines: Iterable[str]) -> list[Said]:
+    """What promtool said, taken apart into what failed."""
+    found: list[Said] = []
+    before: list[str] = []
+    for line in lines:
+        if _NAMING.fullmatch(line):
+            before = [line]
+        elif (said := _begins(line, before)) is not None:
+            found.append(said)
+            before = []
+        elif found and line.strip() not in _HEADINGS:
+            found[-1] = replace(found[-1], lines=(*found[-1].lines, line))
+    return found
+
+
+def _begins(line: str, before: list[str]) -> Said | None:
+    lines = (*before, line)
+    if match := _RULE.match(line):
+        return Said(lines, rule=(_unquoted(match[1]), int(match[2])))
+    if match := _ALERT.match(line):
+        return Said(lines, alert=match[1])
+    if match := _EXPR.match(line):
+        return Said(lines, expr=_unquoted(match[1]))
+    return None
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:  # Go writes some characters otherwise than JSON
+        return text[1:-1]
+
+
+def _run(program: Path, verb: str, file: Path, flags: Iterable[str]) -> Ended:
+    enabled = [f"--enable-feature={flag}" for flag in flags]
+    command = [str(program), *enabled, verb, "rules", file.name]
     try:
         ended = subprocess.run(
             command, cwd=file.parent, capture_output=True, text=True, timeout=SECONDS, check=False, errors="replace"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from renderer.promql import parse
+from renderer.releases import prometheus
 
 # The expression, with the place of the fault between ⟦ and ⟧, and what is said of it.
 FAULTS = [
@@ -23,7 +24,11 @@ FAULTS = [
     ("⟦rate⟧(x)", "expected type matrix"),
     ("x + ⟦clamp⟧(y, 1)", "3 argument"),
     ("⟦x[5m] + 1⟧", "binary expression"),
-    ("sum(x) ⟦smoothed⟧", "smoothed"),
+    ("sum(x) ⟦smoothed⟧", "not PromQL"),
+    ("x @ ⟦1e30⟧", "beyond the time"),
+    ("x @ -⟦9223372036854775808⟧", "beyond the time"),
+    ("rate(x[⟦-⟧5m])", "no time"),
+    ('x{a="b" ⟦or⟧ a="c"}', "between matchers"),
     ('⟦"⟧abc', "quoted string"),
     ("x offset ⟦NaN⟧", "no duration"),
     ("x offset -⟦Inf⟧", "no duration"),
@@ -39,7 +44,6 @@ FAULTS = [
     ("rate(x[5m ⟦*⟧ 2])", "computed"),
     ("rate(x[0 ⟦+⟧ 5m])", "computed"),
     ("rate(x[⟦step⟧()])", "computed"),
-    ("x > ⟦1_000⟧", "digits in groups"),
 ]
 
 
@@ -103,6 +107,48 @@ PLACES = (
 def test_numbers_of_all_kinds_end_no_run(place: str, number: str, capfd: pytest.CaptureFixture[str]) -> None:
     parse(place.format(number))
     assert capfd.readouterr() == ("", "")  # a panic of the parser writes to stderr by itself
+
+
+FEATURES = {
+    "group by (a) (x)": ["group()"],
+    "rate(x[1h30m:1h5m])": ["durations of several units"] * 2,
+    "x atan2 y": ["atan2"],
+    "x @ start()": ["the modifier @"],
+    "x @ -5": ["the modifier @"],
+    "x offset -5m": ["negative offsets"],
+    "x > 1_000.0_5": ["digits in groups"],
+    "limitk(1, x)": ["limitk()"],
+    "limit_ratio by (a) (0.5, x)": ["limit_ratio()"],
+    "time() - x > 5m": ["durations as numbers"],
+    "x offset 300": ["numbers as durations"],
+    '{"a.b", c="d"}': ["names in quotes"],
+    'sum by (a, "b.c") (x)': ["names in quotes"],
+    "rate(x[5m] anchored)": ["anchored"],
+    "x{} offset 5m smoothed": ["smoothed"],
+    "x[5m] @ 7 smoothed": ["the modifier @", "smoothed"],
+    "a + on (b) fill_left(0) fill_right(1) c": ["fill_left()", "fill_right()"],
+    "a + fill (0) b": ["fill()"],
+    "x </ 5": ["</"],
+    "x >/5": [">/"],
+    "sum by (smoothed, group) (anchored) + group + limitk + fill": [],
+    'label_join(x, "a", ",", "b") and y{a="1_0"} > 1.5e3': [],
+    "max_over_time(x[5m:1m] offset 5m)": [],
+}
+
+
+@pytest.mark.parametrize("text", FEATURES)
+def test_syntax_that_came_later(text: str) -> None:
+    assert parse(text).faults == ()
+    assert sorted(feature.name for feature in parse(text).features) == sorted(FEATURES[text])
+
+
+def test_every_such_syntax_has_its_release() -> None:
+    assert {name for names in FEATURES.values() for name in names} == set(prometheus.SYNTAX)
+
+
+def test_what_words_mean_beside_later_syntax() -> None:
+    assert parse("sum(rate(x[5m] anchored)) </ 5").loses("instance")
+    assert parse("smoothed </ 5").drops(["instance"]) == []
 
 
 def test_edges_of_the_time_are_no_functions() -> None:

@@ -76,10 +76,10 @@ def test_a_path_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_no_program(tmp_path: Path) -> None:
     with pytest.raises(promtool.CannotStart, match="cannot be run: Exec format error"):
-        promtool.check_rules(_program(tmp_path, "\0"), tmp_path / "rules.yaml")
+        promtool.check_rules(_program(tmp_path, "\0"), tmp_path / "rules.yaml", [])
 
 
 @pytest.mark.parametrize(("number", "name"), [("KILL", "SIGKILL"), ("40", "40")])
 def test_ended_by_a_signal(number: str, name: str, tmp_path: Path) -> None:
-    ended = promtool.check_rules(_program(tmp_path, f"#!/bin/sh\nkill -{number} $$\n"), tmp_path / "rules.yaml")
+    ended = promtool.check_rules(_program(tmp_path, f"#!/bin/sh\nkill -{number} $$\n"), tmp_path / "rules.yaml", [])
     assert ended == promtool.Ended(True, (f"promtool was ended by the signal {name}",))

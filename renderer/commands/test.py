@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from renderer import catalog, documents, emit, promtool
+from renderer import catalog, documents, emit, promql, promtool
 from renderer.catalog.unit_tests import unit_tests
 from renderer.commands import options
 from renderer.commands.errors import CannotRun
@@ -25,6 +25,7 @@ from renderer.kinds.rule_spec import Rule
 from renderer.model import Finding, Origin, Position, Tree, TreeError
 from renderer.pipeline import Rendered, Settings
 from renderer.promtool import Ended
+from renderer.releases import prometheus
 from renderer.report import Report
 
 _MISSING = (
@@ -32,7 +33,6 @@ _MISSING = (
     "test bed of this project (python -m tests.testbed.build prometheus)."
 )
 _SHOWN = 12
-_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ class _Job:
     test: str = ""
     at: Origin | None = None
     text: str = ""
+
+    @property
+    def tested(self) -> bool:
+        return bool(self.test or self.text)
 
     @property
     def title(self) -> str:
@@ -74,9 +78,9 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
         jobs = list(_jobs(wanted))
         tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
         ended = _run_all(found, jobs, tests)
-        failures = [_finding(job, one, repository.settings) for job, one in zip(jobs, ended, strict=True) if one.failed]
-        findings += failures
-        summary = _summary(jobs, len(failures))
+        failures = [list(_findings(job, one, repository.settings)) for job, one in zip(jobs, ended, strict=True)]
+        findings += chain.from_iterable(failures)
+        summary = _summary(jobs, len(list(filter(None, failures))))
     report = Report(findings=findings, line=options.Lines(repository.tree), brief=True, summary=summary)
     return options.publish(report, given)
 
@@ -135,38 +139,68 @@ def _run_all(program: Path, jobs: Sequence[_Job], tests: Mapping[str, str]) -> l
 
 
 def _run(program: Path, job: _Job, tests: Mapping[str, str]) -> Ended:
+    flags = sorted(_flags(job))
     with TemporaryDirectory(prefix="kubevirt-policy-") as folder:
         names = []
         for name, text in job.rules:
             Path(folder, name).write_text(text, encoding="utf-8")
             names.append(name)
-        if not (job.test or job.text):
-            checked = [promtool.check_rules(program, Path(folder, name)) for name in names]
+        if not job.tested:
+            checked = [promtool.check_rules(program, Path(folder, name), flags) for name in names]
             return Ended(any(one.failed for one in checked), tuple(line for one in checked for line in one.lines))
         path = Path(folder, "unit-tests.yml")
         try:
             path.write_text(promtool.with_rules(job.text or tests[job.test], names), encoding="utf-8")
         except ValueError as error:
             return Ended(True, (f"   {job.test}: {error}",))
-        return promtool.test_rules(program, path)
+        return promtool.test_rules(program, path, flags)
 
 
-def _finding(job: _Job, ended: Ended, settings: Settings) -> Finding:
-    """At the rule that promtool names, else at the policy's line that names the tests."""
-    words = {word for line in ended.lines for word in _NAME.findall(line)}
-    places = [
-        (rule.name, _start(rule, place))
-        for policy, origin in job.policies
-        for _, rule, place in policy.rules(origin)
-        if rule.name in words
-    ]
-    where = job.at.position if job.at else Position(job.policies[0][1].position.file) if job.policies else Position(".")
-    rules = f", on {', '.join(sorted({name for name, _ in places}))}" if places else ""
-    tested = job.test or job.text
-    what = f"the unit tests of {job.title} fail{rules}" if tested else f"promtool refuses the rules{rules}"
-    said = "\n".join(["Correct the rule or the test. promtool says:", *_excerpt(ended.lines)])
+def _findings(job: _Job, ended: Ended, settings: Settings) -> Iterator[Finding]:
+    """One for each rule, or set of rules, that promtool names; where it names none, one at the tests."""
+    about: dict[tuple[Position, ...], tuple[list[str], list[str]]] = {}
+    failures = promtool.failures(ended.lines)
+    for said in failures:
+        # Rules that do not load are told without tests already.
+        if said.rule is None or not job.tested:
+            rules = list(_concerned(job, said))
+            places = tuple(_start(rule, place) for rule, place in rules)
+            about.setdefault(places, ([rule.name for rule, _ in rules], []))[1].extend(said.lines)
+    if ended.failed and not failures:
+        about[()] = [], list(ended.lines)
     code = "rules/test-failed"
-    return Finding(code, settings.weight(code), places[0][1] if places else where, what, said, job.clusters)
+    for places, (names, lines) in about.items():
+        which = f", on {', '.join(dict.fromkeys(names))}" if names else ""
+        what = f"the unit tests of {job.title} fail{which}" if job.tested else f"promtool refuses the rules{which}"
+        help = "\n".join(["Correct the rule or the test. promtool says:", *_excerpt(lines)])
+        yield Finding(code, settings.weight(code), places[0] if places else _tests(job), what, help, job.clusters)
+
+
+def _tests(job: _Job) -> Position:
+    """Where a policy names the tests; else the first policy that brings rules."""
+    if job.at is not None:
+        return job.at.position
+    return Position(job.policies[0][1].position.file if job.policies else ".")
+
+
+def _concerned(job: _Job, said: promtool.Said) -> Iterator[tuple[Rule, Origin]]:
+    """The own rules that a failure is about: by group and number, by name, or because a test reads them."""
+    read = promql.parse(said.expr).metrics if said.expr else frozenset()
+    for policy, origin in job.policies:
+        for group, rule, place in policy.rules(origin):
+            if (
+                said.rule == (policy.group_name(group), group.rules.index(rule) + 1)
+                or (said.alert and rule.alert == said.alert)
+                or rule.record in read
+            ):
+                yield rule, place
+
+
+def _flags(job: _Job) -> set[str]:
+    """The feature flags without which promtool refuses the rules, as Prometheus would; which is told by `check`."""
+    found = [promql.parse(rule.expr) for policy, origin in job.policies for _, rule, _ in policy.rules(origin)]
+    names = {call.name for one in found for call in one.calls} | {one.name for each in found for one in each.features}
+    return {flag for name in names if (flag := prometheus.flag(name, None))}
 
 
 def _start(rule: Rule, place: Origin) -> Position:

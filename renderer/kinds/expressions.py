@@ -83,6 +83,8 @@ def judge(text: str, at: Origin, use: Use, site: Site, interval: str | None = No
     for call in () if found.faults else found.calls:
         place = documents.within(at, call.offset, len(call.name))
         yield from _judge_function(call.name, place, use, site.prometheus)
+    for feature in found.features:
+        yield from _judge_feature(feature.name, documents.within(at, feature.offset, feature.length), use, site)
     for window in found.windows:
         yield from _judge_window(window, interval, at, site.monitoring.scrape_interval)
 
@@ -113,6 +115,29 @@ def _judge_function(name: str, place: Origin, use: Use, versions: Sequence[Versi
             else f"It is called {gone[1]} since {prometheus.written(gone[0])}."
         )
         yield Problem("rules/unknown-function", place, message, help)
+    else:
+        yield from _judge_flag(name, place, use, versions)
+
+
+def _judge_feature(name: str, place: Origin, use: Use, site: Site) -> Iterator[Problem]:
+    since = prometheus.SYNTAX[name]
+    version = next((one for one in site.prometheus if (one.major, one.minor) < since), None)
+    if version is not None:
+        message = f"Prometheus {version} does not know {name} and {use.refused}"
+        yield Problem("rules/unsupported", place, message, f"It is there from {prometheus.written(since)} on.")
+    else:
+        yield from _judge_flag(name, place, use, site.prometheus)
+
+
+def _judge_flag(name: str, place: Origin, use: Use, versions: Sequence[Version]) -> Iterator[Problem]:
+    """What a Prometheus knows, and refuses unless it is told otherwise when it starts."""
+    for version in versions or (None,):
+        if flag := prometheus.flag(name, version):
+            who = f"Prometheus {version}" if version else "Prometheus"
+            word = f"{name}()" if name in prometheus.FUNCTIONS else name
+            message = f"{word} is experimental: without --enable-feature={flag} {who} {use.refused}"
+            yield Problem("rules/experimental", place, message, "Set that flag and ignore this, or do without it.")
+            return
 
 
 @cache

@@ -71,8 +71,12 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
             for index, rule in enumerate(group.rules):
                 yield group, rule, origin.below("spec", "groups", number, "rules", index)
 
+    def group_name(self, group: Group) -> str:
+        """The name under which a group is rendered."""
+        return f"{self.metadata.name}.{group.name}"
+
     def _group(self, group: Group) -> Body:
-        body: Body = {"name": f"{self.metadata.name}.{group.name}", "rules": [rule.body for rule in group.rules]}
+        body: Body = {"name": self.group_name(group), "rules": [rule.body for rule in group.rules]}
         return body | ({"interval": group.interval} if group.interval else {})
 
 

@@ -16,14 +16,17 @@ LONGEST = (2**63 - 1) / 1e9
 """Seconds; Go's `time.Duration`, which Prometheus keeps durations in."""
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 _PART = re.compile(r"([0-9]+)(ms|[smhdwy])")
+_ZERO = ": a range and the step of a subquery are longer than zero"
 _NO_NUMBERS = ("nan", "inf")
 
 
 def refused(found: list[Token]) -> Iterator[tuple[Token, str]]:
     """Each duration that is none, and what is wrong with it; how far it is written rightly is the parser's matter."""
     end = Token("mark", "", 0)
-    for (before, token), (_, after) in pairwise(pairwise([*_without_signs(found), end])):
+    for (before, token), (_, after) in pairwise(pairwise([*apart(found), end])):
         offset = before.text.lower() == "offset"
+        if before.text == "@" and token.kind == "number" and abs(_seconds(token)) >= 2**63:
+            yield token, f"@ {token.text} is beyond the time that Prometheus counts"
         if offset and token.text.lower() in _NO_NUMBERS:
             yield token, f"offset {token.text} is no duration"
         elif offset or before.text == "[" or before.text.endswith(":"):
@@ -31,17 +34,19 @@ def refused(found: list[Token]) -> Iterator[tuple[Token, str]]:
             if abs(seconds) > LONGEST:
                 yield token, f"{token.text} is longer than Prometheus counts, which is some 292 years"
             elif not seconds and not offset and after.text in ("]", ":"):
-                yield token, f"{token.text} is no time: a range and the step of a subquery are longer than zero"
+                yield token, f"{token.text} is no time{_ZERO}"
+            elif before.text == "[" and token.text == "-" and after.kind == "number":
+                yield token, f"-{after.text} is no time{_ZERO}"
 
 
-def _without_signs(found: list[Token]) -> Iterator[Token]:
-    """The tokens without the sign of an offset, and with the colon of a subquery apart from what follows it."""
+def apart(found: list[Token]) -> Iterator[Token]:
+    """The tokens without signs of offsets and times, and with the colon of a subquery apart from what follows it."""
     for number, token in enumerate(found):
         if token.kind == "name" and token.text.startswith(":") and number and found[number - 1].kind == "number":
             yield Token("mark", ":", token.start)
             if rest := token.text[1:]:
                 yield Token("number", rest, token.start + 1)
-        elif not (token.text in ("+", "-") and number and found[number - 1].text.lower() == "offset"):
+        elif not (token.text in ("+", "-") and number and found[number - 1].text.lower() in ("offset", "@")):
             yield token
 
 

@@ -9,23 +9,20 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from renderer.promql import drops, durations, labels, numbers, origins, regexes
+from renderer.promql import drops, durations, labels, numbers, origins, regexes, syntax
 from renderer.promql.locating import SYNTAX, locate
+from renderer.promql.syntax import Feature
 from renderer.promql.tokens import Token, tokens
 
-PARSER_KNOWS = (3, 11)
-"""The newest minor release of Prometheus whose syntax promql-parser 0.12 follows."""
+PARSER_KNOWS = (3, 16)
+"""The newest minor release of Prometheus whose syntax is followed, but for ranges that are computed."""
 MAX_DEEPENING = 200
 _OPERATORS = "( [ { + - * / % ^ == != > < >= <= </ >/ and or unless atan2"
 _DEEPENING = frozenset(_OPERATORS.split())
 _COMPUTED = re.compile(r"unexpected character inside brackets: '([-+*/%^(srm])'")
 """What the parser says of a range that is an expression (`[5m * 2]`, `[step()]`)."""
 _COMPUTED_SINCE = (3, 14)  # prometheus CHANGELOG 3.14.0, #19033
-_GROUPED = re.compile(r"[0-9]_[0-9]")
-_GROUPED_SINCE = (2, 54)
 _UNKNOWN = re.compile(r"unknown function with name '([^']*)'")
-_NEWER_WORDS = {"anchored": (3, 7), "smoothed": (3, 7)}
-"""Modifiers that it lacks although a release that it follows has them."""
 _KEYWORDS = """\
 sum avg count min max group stddev stdvar topk bottomk count_values quantile limitk limit_ratio by without on ignoring
 group_left group_right and or unless bool offset atan2 fill fill_left fill_right"""
@@ -73,6 +70,7 @@ class Expression:
     text: str
     faults: tuple[Fault, ...] = ()
     calls: tuple[Call, ...] = ()
+    features: tuple[Feature, ...] = ()
     metrics: frozenset[str] = frozenset()
     windows: tuple[Window, ...] = ()
     tree: Any = field(default=None, compare=False, repr=False)
@@ -122,7 +120,7 @@ def parse(text: str) -> Expression:
     calls = tuple(_calls(found))
     if (deep := _too_deep(found)) is not None:
         return Expression(text, faults=(deep,), calls=calls)
-    refused = chain(durations.refused(found), regexes.refused(found))
+    refused = chain(durations.refused(found), regexes.refused(found), syntax.refused(found))
     wrong = tuple(Fault(said, token.start, len(token.text)) for token, said in refused)
     if wrong:
         return Expression(text, faults=wrong, calls=calls)
@@ -130,8 +128,9 @@ def parse(text: str) -> Expression:
     if message:
         unknown = _UNKNOWN.search(message) is not None
         return Expression(text, faults=() if unknown else (_fault(text, message, found),), calls=calls)
-    tree = promql_parser.parse(regexes.readable(text, found))
-    return Expression(text, (), calls, frozenset(_metrics(tree)), tuple(_windows(found, tree)), tree)
+    tree = promql_parser.parse(syntax.readable(text, found))
+    features = tuple(syntax.features(found))
+    return Expression(text, (), calls, features, frozenset(_metrics(tree)), tuple(_windows(found, tree)), tree)
 
 
 def _too_deep(found: list[Token]) -> Fault | None:
@@ -149,7 +148,7 @@ def _check(text: str) -> str:
     import promql_parser
 
     try:
-        promql_parser.parse(regexes.readable(text, list(tokens(text))))
+        promql_parser.parse(syntax.readable(text, list(tokens(text))))
     except ValueError as error:
         return str(error)
     except BaseException as error:
@@ -164,25 +163,16 @@ def _fault(text: str, message: str, found: list[Token]) -> Fault:
         return newer
     if message != SYNTAX:
         return Fault(message, *locate(text, message, _check))
-    word = next((token for token in found if token.text in _NEWER_WORDS), None)
-    if word is not None:
-        words = f"{word.text} is no PromQL that this tool can read"
-        return Fault(words, word.start, len(word.text), _NEWER_WORDS[word.text])
     return Fault("this is not PromQL", *locate(text, message, _check), needs=(PARSER_KNOWS[0], PARSER_KNOWS[1] + 1))
 
 
 def _newer(message: str, found: list[Token]) -> Fault | None:
-    """Ranges that are computed and grouped digits, which the parser refuses by messages of their own."""
+    """Ranges that are computed, which the parser refuses by a message of its own."""
     if computed := _COMPUTED.match(message):
         inside = next((number for number, token in enumerate(found) if token.text == "["), 0)
         token = next((one for one in found[inside:] if one.text.startswith(computed[1])), found[inside])
         words = "a range that is computed is no PromQL that this tool can read"
         return Fault(words, token.start, len(token.text), _COMPUTED_SINCE)
-    if message.startswith("bad number"):
-        for token, after in pairwise(found):
-            if token.end == after.start and _GROUPED.search(token.text[-1:] + after.text[:2]):
-                words = "digits in groups are no PromQL that this tool can read"
-                return Fault(words, token.start, len(token.text) + len(after.text), _GROUPED_SINCE)
     return None
 
 

@@ -29,17 +29,14 @@ def refused(found: list[Token]) -> Iterator[tuple[Token, str]]:
             yield token, f"illegal regex: {wrong}"
 
 
-def readable(text: str, found: list[Token]) -> str:
-    """The expression as the parser reads it rightly: in place of a regex, a text that matches nothing when it does."""
-    parts, at = [], 0
+def replacements(found: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Where the parser would misread a text, and what says the same to it; of a regex, whether it matches nothing."""
     regexes = {token.start for token in _regexes(found)}
     for token in found:
         if token.kind == "string" and (token.start in regexes or token.text[0] == "`"):
             value = _value(token)
             if value is not None:
-                parts += [text[at : token.start], _stand_in(value) if token.start in regexes else _quoted(value)]
-                at = token.end
-    return "".join([*parts, text[at:]])
+                yield token.start, token.end, _stand_in(value) if token.start in regexes else _quoted(value)
 
 
 def _regexes(found: list[Token]) -> Iterator[Token]:

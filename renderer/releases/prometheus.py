@@ -1,6 +1,7 @@
-"""Which functions each release of Prometheus knows, in expressions and in the templates of alerts.
+"""Which functions and syntax each release of Prometheus knows, in expressions, rules and the templates of alerts.
 
-Sources: CHANGELOG.md, promql/parser/functions.go and template/template.go of prometheus/prometheus v3.16.0.
+Sources: CHANGELOG.md, promql/parser/functions.go, promql/parser/lex.go, cmd/prometheus/main.go and
+template/template.go of prometheus/prometheus v3.16.0.
 """
 
 from __future__ import annotations
@@ -45,6 +46,41 @@ FUNCTIONS: Mapping[str, Release] = {name: since for since, names in _ADDED.items
 REMOVED: Mapping[str, tuple[Release, str]] = {"holt_winters": ((3, 0), "double_exponential_smoothing")}
 """The release that took it away, and what it is called since."""
 
+SYNTAX: Mapping[str, Release] = {
+    "group()": (2, 20),
+    "durations of several units": (2, 21),
+    "atan2": (2, 31),
+    "the modifier @": (2, 33),
+    "negative offsets": (2, 33),
+    "digits in groups": (2, 54),
+    "limitk()": (2, 54),
+    "limit_ratio()": (2, 54),
+    "durations as numbers": (2, 54),
+    "numbers as durations": (2, 54),
+    "names in quotes": (3, 0),
+    "anchored": (3, 7),
+    "smoothed": (3, 7),
+    "fill()": (3, 10),
+    "fill_left()": (3, 10),
+    "fill_right()": (3, 10),
+    "</": (3, 11),
+    ">/": (3, 11),
+}
+"""By name, the release that brought it without a flag, or behind one that is still there."""
+
+_FUNCTIONS_FLAG = "promql-experimental-functions"
+_EXPERIMENTAL: Mapping[str, str] = {
+    _FUNCTIONS_FLAG: "double_exponential_smoothing end histogram_quantiles info integral limit_ratio() limitk() "
+    "mad_over_time max_of min_of range sort_by_label sort_by_label_desc start start_timestamp step "
+    "ts_of_first_over_time ts_of_last_over_time ts_of_max_over_time ts_of_min_over_time first_over_time",
+    "promql-binop-fill-modifiers": "fill() fill_left() fill_right()",
+    "promql-extended-range-selectors": "anchored smoothed",
+}
+FLAGS: Mapping[str, str] = {name: flag for flag, names in _EXPERIMENTAL.items() for name in names.split()}
+"""By function or syntax, what `--enable-feature` has to name."""
+_STABLE: Mapping[str, Release] = {"first_over_time": (3, 14), "anchored": (3, 16), "smoothed": (3, 16)}
+"""The release from which no flag is needed any more."""
+
 _TEMPLATES = """\
 args externalURL first graphLink humanize humanize1024 humanizeDuration humanizePercentage humanizeTimestamp label match
 now parseDuration pathPrefix query reReplaceAll safeHtml sortByLabel stripDomain stripPort strvalue tableLink title tmpl
@@ -59,6 +95,13 @@ def known(name: str, version: Version) -> bool:
     release = (version.major, version.minor)
     gone = REMOVED.get(name)
     return name in FUNCTIONS and FUNCTIONS[name] <= release and not (gone and gone[0] <= release)
+
+
+def flag(name: str, version: Version | None) -> str:
+    """The flag without which a release refuses a function or syntax that it knows; empty where none is needed."""
+    stable = _STABLE.get(name)
+    free = stable is not None and (version is None or (version.major, version.minor) >= stable)
+    return "" if free else FLAGS.get(name, "")
 
 
 def written(release: Release) -> str:

@@ -23,7 +23,7 @@ def test_they_pass(convention: Convention, interval: int, tmp_path: Path, promto
     body = unit_tests(list(catalog.CATALOG), catalog.Source(convention, interval)) | {"rule_files": [rules.name]}
     path = tmp_path / "tests.json"
     path.write_text(json.dumps(body))
-    ended = promtool_tests(promtool, path)
+    ended = promtool_tests(promtool, path, [])
     assert not ended.failed, "\n".join(ended.lines)
 
 
