@@ -205,6 +205,14 @@ LABELS = [
     ('label_replace(sum by (node) (x), "instance", "$1", "node", "(.+)")', False),
     ('count_values("instance", x)', False),
     ("y unless on (instance) sum(x)", False),
+    ('label_replace(x, "instance", "", "", "")', True),
+    ('label_replace(x, "instance", "$1", "node", "(.*)")', False),
+    ('x{instance=""}', True),
+    ("(scalar(sum(x)) + 1) * y", False),
+    ("sum(x) * on () group_right () y", False),
+    ("y * on () group_left () sum(x)", False),
+    ("a * on (node) group_left (instance) sum(b)", True),
+    ("max_over_time(sum(x)[5m:1m])", True),
 ]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TypeAlias
 
 from renderer import documents
 from renderer.decode import Decoded
@@ -13,39 +15,40 @@ from renderer.kinds.rebalance import RebalancePolicy
 from renderer.kinds.rebalance_spec import Query
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_spec import Rule
-from renderer.model import Origin, Problem
+from renderer.model import Origin, Position, Problem
+from renderer.releases.operator_metrics import AVERAGES
 
-Placed = tuple[Rule, Origin]
+Placed: TypeAlias = tuple[Rule, Origin]
+Records: TypeAlias = Mapping[str, Sequence[Placed]]
+"""Own recording rules by the name that they record under."""
 NODE = "instance"
 """The label by which the descheduler and the soft-tainter find the node of a sample
 (sigs.k8s.io/descheduler v0.36.0 pkg/framework/plugins/nodeutilization/usageclients.go:282)."""
+_KEEP = f"Keep it, as in avg by ({NODE}) (…)."
 
 
 def across(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]:
     """Series that are recorded twice, and load that is recorded without its node."""
-    del site
-    placed = [
-        (rule, at)
-        for policy in policies
-        if isinstance(policy.value, RecordingRules)
-        for _, rule, at in policy.value.rules(policy.origin)
-        if rule.record is not None
-    ]
-    yield from _duplicates(placed)
     records: dict[str, list[Placed]] = {}
-    for rule, at in placed:
-        records.setdefault(rule.name, []).append((rule, at))
+    for policy in policies:
+        if isinstance(policy.value, RecordingRules):
+            for _, rule, at in policy.value.rules(policy.origin):
+                if rule.record is not None:
+                    records.setdefault(rule.name, []).append((rule, at))
+    for placed in records.values():
+        yield from _duplicates(placed)
     for policy in policies:
         if isinstance(policy.value, RebalancePolicy) and isinstance(policy.value.spec.metric, Query):
-            yield from _lost(policy.value.spec.metric, policy.origin.below("spec", "utilization", "query"), records)
+            at = policy.origin.below("spec", "utilization", "query")
+            yield from _lost(policy.value.spec.metric, at, records, site)
 
 
 def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
     """The last one would win, or either: Prometheus keeps one sample for each name, label set and time."""
-    first: dict[tuple[str, frozenset[tuple[str, str]]], Origin] = {}
+    first: dict[frozenset[tuple[str, str]], Origin] = {}
     for rule, at in placed:
         # Prometheus drops a label with an empty value.
-        key = (rule.name, frozenset(label for label in rule.labels.items() if label[1]))
+        key = frozenset(label for label in rule.labels.items() if label[1])
         if key in first:
             place = first[key].position
             labels = f" with the labels {', '.join(sorted(rule.labels))}" if rule.labels else ""
@@ -55,22 +58,79 @@ def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
         first.setdefault(key, at.below("record"))
 
 
-def _lost(query: Query, at: Origin, records: Mapping[str, Sequence[Placed]]) -> Iterator[Problem]:
+def _lost(query: Query, at: Origin, records: Records, site: Site) -> Iterator[Problem]:
+    """Where the label of the node is lost for sure: in the query, in what it reads, or in what that reads."""
     from renderer import promql
 
     found = promql.parse(query.query)
     if found.loses(NODE):
         message = f"the query drops the label {NODE}, by which the load of a node is found"
-        yield Problem("rules/lost-node", at, message, f"Keep it, as in avg by ({NODE}) (…).")
+        yield Problem("rules/lost-node", at, message, _KEEP)
         return
-    for name in sorted(found.metrics & records.keys()):
-        for rule, place in records[name]:
-            if NODE not in rule.labels and promql.parse(rule.expr).loses(NODE):
-                where = at.position
-                message = (
-                    f"{shown(name)} drops the label {NODE}, and the rebalancing at {where.file}:{where.line} "
-                    "finds the load of a node by it"
-                )
-                expr = rule.expr.lstrip()
-                start = documents.within(place.below("expr"), len(rule.expr) - len(expr), len(expr.partition("\n")[0]))
-                yield Problem("rules/lost-node", start, message, f"Keep it, as in avg by ({NODE}) (…).")
+    reached = _reached(found.metrics, records)
+    cluster_wide = _cluster_wide(site) | {name for name in reached if name.startswith(AVERAGES)}
+    without = _without({name: records[name] for name in reached if name in records}, cluster_wide)
+    if not found.loses(NODE, without):
+        return
+    for name in reached:
+        if name in found.metrics & cluster_wide:
+            message = f"{shown(name)} is one figure for all nodes, and the load of a node is found by the label {NODE}"
+            place = documents.within(at, *promql.place(query.query, name))
+            yield Problem("rules/lost-node", place, message, "Read a record that has one sample for each node.")
+        for rule, place in records.get(name, ()) if name in without else ():
+            yield from _culprit(rule, place, cluster_wide, at.position)
+
+
+def _reached(names: AbstractSet[str], records: Records) -> list[str]:
+    """These names, and those that the records of these names read, and so on."""
+    from renderer import promql
+
+    reached = sorted(names)
+    for name in reached:
+        read = {one for rule, _ in records.get(name, ()) for one in promql.parse(rule.expr).metrics}
+        reached += sorted(read.difference(reached))
+    return reached
+
+
+def _cluster_wide(site: Site) -> frozenset[str]:
+    """The records of the catalogue without the label."""
+    from renderer import catalog, promql
+    from renderer.kinds import rule_objects
+
+    groups = catalog.groups(catalog.CATALOG, rule_objects.source(site)).values()
+    rules = [rule for group in groups for rule in group.rules if rule.record]
+    return frozenset(rule.name for rule in rules if promql.parse(rule.expr).loses(NODE))
+
+
+def _without(records: Records, known: AbstractSet[str]) -> AbstractSet[str]:
+    """The names of all series without the label; records may read each other in any order."""
+    found: AbstractSet[str] = set()
+    more = known
+    while more - found:
+        found = found | more
+        more = {name for name, placed in records.items() if all(_drops(rule, placed, found) for rule, _ in placed)}
+    return found
+
+
+def _drops(rule: Rule, placed: Sequence[Placed], without: AbstractSet[str]) -> bool:
+    """A label of the rule's own is the same for all nodes, unless there is a rule for each."""
+    from renderer import promql
+
+    if NODE in rule.labels:
+        return not rule.labels[NODE] or len(placed) == 1
+    return promql.parse(rule.expr).loses(NODE, without)
+
+
+def _culprit(rule: Rule, place: Origin, cluster_wide: AbstractSet[str], reader: Position) -> Iterator[Problem]:
+    """The rule where the label goes; none where a record that it reads lost it before."""
+    from renderer import promql
+
+    found = promql.parse(rule.expr)
+    needed = f"and the rebalancing at {reader.file}:{reader.line} finds the load of a node by it"
+    if NODE in rule.labels:
+        message = f"{shown(rule.name)} sets the label {NODE} to the same for all nodes, {needed}"
+        yield Problem("rules/lost-node", place.below("labels", NODE), message, "Remove it, so that it stays as it is.")
+    elif found.loses(NODE, cluster_wide):
+        message = f"{shown(rule.name)} drops the label {NODE}, {needed}"
+        start = documents.within(place.below("expr"), found.start, len(rule.expr[found.start :].partition("\n")[0]))
+        yield Problem("rules/lost-node", start, message, _KEEP)

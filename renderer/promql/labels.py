@@ -2,82 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
+_SCALARS = ("scalar", "time", "pi")
+_EMPTYING = ["", "", ""]
+"""The replacement, the source and the pattern with which `label_replace` takes a label away."""
 _KEEPING = {"topk", "bottomk", "limitk", "limit_ratio"}
 LABELLING = {"label_replace", "label_join"}
 BARE = {"scalar", "vector", "time", "pi"}
 
 
-def loses(node: Any, label: str) -> bool:
-    """Whether no sample of the result can have the label; False where that depends on the data."""
+def loses(node: Any, label: str, without: AbstractSet[str] = frozenset()) -> bool:
+    """Whether no sample of the result can have the label; False where that depends on the data.
+
+    `without` are names of series that are known not to have it.
+    """
+    return _Search(label, without).loses(node)
+
+
+def scalar(node: Any) -> bool:
+    """Whether the result is one figure, without labels; what it is combined with keeps its own."""
     match type(node).__name__:
-        case "AggregateExpr":
-            return _aggregation(node, label)
-        case "BinaryExpr":
-            return _binary(node, label)
-        case "Call":
-            return _call(node, label)
-        case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
-            return loses(node.expr, label)
-        case "NumberLiteral" | "StringLiteral":
+        case "NumberLiteral":
             return True
+        case "Call":
+            return str(node.func.name) in _SCALARS
+        case "ParenExpr" | "UnaryExpr":
+            return scalar(node.expr)
+        case "BinaryExpr":
+            return scalar(node.lhs) and scalar(node.rhs)
         case _:
             return False
 
 
-def _aggregation(node: Any, label: str) -> bool:
-    if str(node.op).strip() in _KEEPING:
-        return loses(node.expr, label)
-    if node.modifier is None:
-        return not _counted(node, label)
-    by = str(node.modifier.type).endswith("By")
-    kept = (label in node.modifier.labels) == by
-    return (not kept or loses(node.expr, label)) and not _counted(node, label)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    label: str
+    without: AbstractSet[str]
 
+    def loses(self, node: Any) -> bool:
+        match type(node).__name__:
+            case "VectorSelector":
+                return node.name in self.without or any(map(self._empty, node.matchers.matchers))
+            case "MatrixSelector":
+                return self.loses(node.vector_selector)
+            case "AggregateExpr":
+                return self._aggregation(node)
+            case "BinaryExpr":
+                return self._binary(node)
+            case "Call":
+                return self._call(node)
+            case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
+                return self.loses(node.expr)
+            case _:
+                return True
 
-def _counted(node: Any, label: str) -> bool:
-    """`count_values("label", …)` makes one."""
-    return node.param is not None and getattr(node.param, "val", None) == label
+    def _empty(self, matcher: Any) -> bool:
+        """`x{instance=""}` selects series without the label."""
+        return bool(matcher.name == self.label and not matcher.value and str(matcher.op).endswith(".Equal"))
 
+    def _aggregation(self, node: Any) -> bool:
+        if str(node.op).strip() in _KEEPING:
+            return self.loses(node.expr)
+        if node.modifier is None:
+            return not self._counted(node)
+        by = str(node.modifier.type).endswith("By")
+        kept = (self.label in node.modifier.labels) == by
+        return (not kept or self.loses(node.expr)) and not self._counted(node)
 
-def _call(node: Any, label: str) -> bool:
-    name, args = str(node.func.name), list(node.args)
-    if name in LABELLING and len(args) > 1 and getattr(args[1], "val", None) == label:
-        return False
-    if name in BARE or not args:
-        return True
-    return all(loses(argument, label) for argument in args)
+    def _counted(self, node: Any) -> bool:
+        """`count_values("label", …)` makes one."""
+        return node.param is not None and getattr(node.param, "val", None) == self.label
 
+    def _call(self, node: Any) -> bool:
+        name, args = str(node.func.name), list(node.args)
+        if name in LABELLING and len(args) > 1 and getattr(args[1], "val", None) == self.label:
+            return name == "label_replace" and [getattr(one, "val", None) for one in args[2:]] == _EMPTYING
+        if name in BARE or not args:
+            return True
+        return all(self.loses(argument) for argument in args)
 
-def _binary(node: Any, label: str) -> bool:
-    operator = str(node.op).strip()
-    if operator in ("and", "unless"):
-        return loses(node.lhs, label)
-    left, right = loses(node.lhs, label), loses(node.rhs, label)
-    if operator == "or":
-        return left and right
-    if _scalar(node.lhs) or _scalar(node.rhs):
-        return left and right
-    return _matched(node.modifier, label, left=left, right=right)
+    def _binary(self, node: Any) -> bool:
+        operator = str(node.op).strip()
+        if operator in ("and", "unless"):
+            return self.loses(node.lhs)
+        left, right = self.loses(node.lhs), self.loses(node.rhs)
+        if operator == "or" or scalar(node.lhs) or scalar(node.rhs):
+            return left and right
+        return self._matched(node.modifier, left=left, right=right)
 
-
-def _matched(modifier: Any, label: str, *, left: bool, right: bool) -> bool:
-    card = str(modifier.card) if modifier is not None else ""
-    if card.endswith(("ManyToOne", "OneToMany")):
-        many, one = (left, right) if card.endswith("ManyToOne") else (right, left)
-        return one if label in (modifier.group_labels or ()) else many
-    matching = modifier.matching if modifier is not None else None
-    if matching is None:
-        return left or right
-    listed, include = label in matching.labels, str(matching.type).endswith("Include")
-    return listed != include or left or right
-
-
-def _scalar(node: Any) -> bool:
-    kind = type(node).__name__
-    return (
-        kind == "NumberLiteral"
-        or (kind == "Call" and str(node.func.name) in ("scalar", "time", "pi"))
-        or (kind in ("ParenExpr", "UnaryExpr") and _scalar(node.expr))
-    )
+    def _matched(self, modifier: Any, *, left: bool, right: bool) -> bool:
+        card = str(modifier.card) if modifier is not None else ""
+        if card.endswith(("ManyToOne", "OneToMany")):
+            many, one = (left, right) if card.endswith("ManyToOne") else (right, left)
+            return one if self.label in (modifier.group_labels or ()) else many
+        matching = modifier.matching if modifier is not None else None
+        if matching is None:
+            return left or right
+        listed, include = self.label in matching.labels, str(matching.type).endswith("Include")
+        return listed != include or left or right

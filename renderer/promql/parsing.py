@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -75,9 +76,9 @@ class Expression:
     windows: tuple[Window, ...] = ()
     tree: Any = field(default=None, compare=False, repr=False)
 
-    def loses(self, label: str) -> bool:
-        """Whether the result surely has no such label."""
-        return self.tree is not None and labels.loses(self.tree, label)
+    def loses(self, label: str, without: AbstractSet[str] = frozenset()) -> bool:
+        """Whether the result surely has no such label; `without` are series that are known not to have it."""
+        return self.tree is not None and labels.loses(self.tree, label, without)
 
     def origins(self, label: str) -> set[str]:
         """The metrics whose label reaches the result as it is, as far as it can be told."""

@@ -38,3 +38,6 @@ METRICS: dict[str, Metric] = {
 
 QUERY_PREFIX = "query:"
 """Any PromQL follows it (release-4.18 target_config_reconciler.go:807, main :980)."""
+
+AVERAGES = "descheduler:averageworkers"
+"""What the names of records begin with that are one figure for all workers (`descheduler-rules` of release-4.22)."""
