@@ -246,6 +246,44 @@ def test_a_division_by_zero_that_reaches_the_result(text: str) -> None:
     assert parse(text).may_be_nan is NUMBERS[text]
 
 
+RANGES: dict[str, list[str]] = {
+    "sum by (instance) (rate(node_cpu_seconds_total[1m]))": ["adds up rates"],
+    "sum by (instance) (x) * 100": ["multiplies by 100", "adds up what it reads"],
+    "100 * (1 - x)": ["multiplies by 100"],
+    "clamp_max(x * 100, 100)": ["multiplies by 100"],
+    "clamp(sum by (instance) (x), 0, 2) / 1": ["adds up what it reads"],
+    "sum by (instance) (x) / 0.5": ["adds up what it reads"],
+    "count by (instance) (x)": ["counts series"],
+    "instance:node_cpu:rate:sum": ["reads instance:node_cpu:rate:sum, which is no share"],
+    "avg by (instance) (node_load1)": ["reads node_load1, which is no share"],
+    "node_memory_MemFree_bytes or x": ["reads node_memory_MemFree_bytes, which is no share"],
+    "rate(node_network_receive_bytes_total[5m])": ["reads node_network_receive_bytes_total, which is no share"],
+    "node_cpu_seconds_total": ["reads node_cpu_seconds_total, which only grows"],
+    "increase(x[5m])": ["counts up over its window"],
+    "count_over_time(x[5m])": ["counts samples"],
+    'x / on (instance) y + sum by (instance) (z{a="b/c"})': ["adds up what it reads"],
+    "rate(node_pressure_cpu_waiting_seconds_total[1m])": [],
+    "1 - avg by (instance) (rate(node_cpu_seconds_total[1m]))": [],
+    "sum by (instance) (x) / count by (instance) (x)": [],
+    "sum by (instance) (x) / 8": [],
+    "sum by (instance) (x) / scalar(y)": [],
+    "clamp(sum by (instance) (x), 0, 1)": [],
+    "clamp_max(node_load1, 1)": [],
+    "sum by (instance) (x) <= 1": [],
+    "node_load1 > bool 8": [],
+    "histogram_quantile(0.9, sum by (instance, le) (rate(x_bucket[5m])))": [],
+    "x * 0.5": [],
+    "group by (instance) (x)": [],
+    "x unless node_load1 > 8": [],
+    "x / (sum by (instance) (y) > 0)": [],
+}
+
+
+@pytest.mark.parametrize("text", RANGES)
+def test_what_leaves_the_range_of_a_share(text: str) -> None:
+    assert parse(text).leaves_ratio == RANGES[text]
+
+
 DROPS: dict[str, list[str]] = {
     "a > 0.5": ["> without bool"],
     "0.5 != a": ["!= without bool"],

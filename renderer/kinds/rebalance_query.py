@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
@@ -25,8 +24,7 @@ _NEAREST = {METRICS[name].query: record for name, record in RECORDS.items()} | {
 
 def check(query: Query, at: Origin) -> Iterator[Problem]:
     """What is wrong whatever the cluster; `at` is the query's place."""
-    text = query.query.strip()
-    if not text:
+    if not query.query.strip():
         yield Problem("policy/value", at, "utilization.query is empty", "Write a PromQL expression.")
         return
     yield from expressions.check(query.query, at, expressions.QUERY)
@@ -34,26 +32,11 @@ def check(query: Query, at: Origin) -> Iterator[Problem]:
         message = "the query divides by what may be zero: the result is NaN then, and NaN passes for an idle node"
         help = "Write a / (b > 0), or end with >= 0: both drop the sample. clamp() does not."
         yield Problem("rebalance/query-nan", at, message, help)
-    if what := _leaves_ratio(text):
-        message = (
-            f"the query {what} and neither divides nor clamps: one value above 1, of any node, "
-            "ends the whole cycle and nothing is balanced"
-        )
+    if what := " and ".join(promql.parse(query.query).leaves_ratio):
+        message = f"the query {what}: one value above 1, of any node, ends the whole cycle and nothing is balanced"
         help = "Divide by the capacity, or wrap it as in clamp(…, 0, 1)."
         yield Problem("rebalance/query-range", at, message, help)
     yield from _check_drops(query, at)
-
-
-def _leaves_ratio(query: str) -> str:
-    """What may make more than 1 of ratios, in words; empty where nothing does, or where it is divided or clamped."""
-    if "/" in query or "clamp" in query:
-        return ""
-    found = []
-    if re.search(r"\bsum\s*(by\b|without\b|\()", query):
-        found.append("adds up rates" if re.search(r"\bi?rate\s*\(", query) else "adds up what it reads")
-    if re.search(r"\*\s*100(?![\w.])|(?<![\w.])100\s*\*", query):
-        found.append("multiplies by 100")
-    return " and ".join(found)
 
 
 def _check_drops(query: Query, at: Origin) -> Iterator[Problem]:

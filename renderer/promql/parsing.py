@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from renderer.promql import drops, durations, labels, numbers, origins, regexes, syntax
+from renderer.promql import drops, durations, labels, numbers, origins, ranges, regexes, syntax
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.syntax import Feature
 from renderer.promql.tokens import Token, tokens
@@ -87,6 +87,11 @@ class Expression:
     def drops(self, labels: Iterable[str]) -> list[str]:
         """The parts that drop series which those labels tell apart, each once, as they are written."""
         return list(dict.fromkeys(drops.drops(self.tree, frozenset(labels)))) if self.tree is not None else []
+
+    @property
+    def leaves_ratio(self) -> list[str]:
+        """What may make more than 1 of shares, in words that follow a subject."""
+        return ranges.leaves(self.tree) if self.tree is not None else []
 
     @property
     def may_be_nan(self) -> bool:

@@ -1,0 +1,117 @@
+"""What lets the values of an expression leave 0…1, as far as its text tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from renderer.promql.labels import LABELLING
+
+_NO_SHARES = re.compile(r":sum$|_bytes$|_bytes:|^node_load\d+$")
+"""Names of sums, of sizes, and of the length of the run queue, none of which is a share."""
+_COUNTERS = re.compile(r"_(?:total|count|sum)$")
+_PASSING = LABELLING | frozenset(
+    (
+        *("sort", "sort_desc", "sort_by_label", "sort_by_label_desc"),
+        *("abs", "ceil", "floor", "round", "scalar", "vector", "clamp_min", "deg", "rad"),
+        *("avg_over_time", "last_over_time", "first_over_time", "max_over_time", "min_over_time"),
+        *("quantile_over_time", "stddev_over_time", "mad_over_time"),
+    )
+)
+_ADDING = {"sum_over_time": "adds up what it reads", "increase": "counts up over its window"}
+_COUNTING = ("count", "count_values")
+_SAMPLES = {"count_over_time", "changes", "resets"}
+
+
+def leaves(node: Any) -> list[str]:
+    """What makes more than 1 of a share, each once, in words that follow a subject; empty where nothing does."""
+    return list(dict.fromkeys(_leaves(node, counted=False)))
+
+
+def _leaves(node: Any, *, counted: bool) -> Iterator[str]:
+    """`counted`: a function takes the rate of what is read, so that a counter may be a share."""
+    match type(node).__name__:
+        case "VectorSelector":
+            yield from _series(str(node.name or ""), counted=counted)
+        case "MatrixSelector":
+            yield from _leaves(node.vector_selector, counted=counted)
+        case "AggregateExpr":
+            yield from _aggregation(node, counted=counted)
+        case "BinaryExpr":
+            yield from _binary(node, counted=counted)
+        case "Call":
+            yield from _call(node)
+        case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
+            yield from _leaves(node.expr, counted=counted)
+        case _:
+            pass
+
+
+def _series(name: str, *, counted: bool) -> Iterator[str]:
+    if _NO_SHARES.search(name) or ("_bytes_" in name and name.endswith("_total")):
+        yield f"reads {name}, which is no share"
+    elif not counted and _COUNTERS.search(name):
+        yield f"reads {name}, which only grows"
+
+
+def _aggregation(node: Any, *, counted: bool) -> Iterator[str]:
+    name = str(node.op).strip()
+    if name in _COUNTING:
+        yield "counts series"
+    elif name == "sum":
+        yield f"adds up {'rates' if _rated(node.expr) else 'what it reads'}"
+    elif name != "group":
+        yield from _leaves(node.expr, counted=counted)
+
+
+def _rated(node: Any) -> bool:
+    while type(node).__name__ in ("ParenExpr", "UnaryExpr"):
+        node = node.expr
+    return type(node).__name__ == "Call" and str(node.func.name) in ("rate", "irate")
+
+
+def _call(node: Any) -> Iterator[str]:
+    name, args = str(node.func.name), list(node.args)
+    if name in ("clamp", "clamp_max"):
+        if not _at_most_one(args[-1]):
+            yield from _leaves(args[0], counted=False)
+    elif name in ("rate", "irate"):
+        yield from _leaves(args[0], counted=True)
+    elif name in _ADDING:
+        yield _ADDING[name]
+    elif name in _SAMPLES:
+        yield "counts samples"
+    elif name in _PASSING:
+        for argument in args:
+            yield from _leaves(argument, counted=False)
+
+
+def _binary(node: Any, *, counted: bool) -> Iterator[str]:
+    operator = str(node.op).strip()
+    left, right = _number(node.lhs), _number(node.rhs)
+    if _returns_bool(node) or (operator in ("<", "<=") and _at_most_one(node.rhs)):
+        return
+    if operator == "/" and (right is None or right > 1):
+        return
+    if operator == "*":
+        yield from (f"multiplies by {factor:g}" for factor in (left, right) if factor is not None and factor > 1)
+    sides = [node.lhs] if operator in ("and", "unless", "/", "^", "%") else [node.lhs, node.rhs]
+    for side in sides:
+        yield from _leaves(side, counted=counted)
+
+
+def _returns_bool(node: Any) -> bool:
+    return node.modifier is not None and bool(node.modifier.return_bool)
+
+
+def _at_most_one(node: Any) -> bool:
+    """An upper limit that is computed is taken for one."""
+    number = _number(node)
+    return number is None or number <= 1
+
+
+def _number(node: Any) -> float | None:
+    while type(node).__name__ == "ParenExpr":
+        node = node.expr
+    return float(node.val) if type(node).__name__ == "NumberLiteral" else None
