@@ -23,6 +23,8 @@ FAULTS = [
     ("x{a=⟦b⟧}", "label matching"),
     ("⟦rate⟧(x)", "expected type matrix"),
     ("x + ⟦clamp⟧(y, 1)", "3 argument"),
+    ("rate(x[5m]) / (y + ⟦rate⟧(z)) - rate(x[1m])", "expected type matrix"),
+    ("clamp(x, 0, 1) + ⟦clamp⟧(abs(y), 1)", "3 argument"),
     ("⟦x[5m] + 1⟧", "binary expression"),
     ("sum(x) ⟦smoothed⟧", "not PromQL"),
     ("x @ ⟦1e30⟧", "beyond the time"),

@@ -74,7 +74,7 @@ def _check_record(rule: Rule, at: Origin) -> Iterator[Problem]:
 
 
 def _check_template(text: str, at: Origin) -> Iterator[Problem]:
-    """Unknown functions and actions that are never closed: Prometheus would refuse the file, or send the error."""
+    """Unknown functions, and what is no template: Prometheus would refuse the file."""
     found = templates.read(text)
     for offset, action in found.actions:
         for word in _WORD.finditer(action):
@@ -84,12 +84,9 @@ def _check_template(text: str, at: Origin) -> Iterator[Problem]:
                 message = f"templates of alerts have no function {shown(name)}"
                 help = "Write .Labels, .Value or one of Prometheus's functions."
                 yield Problem("rules/template", place, message, help)
-    if found.stray is not None:
-        mark = text[found.stray : found.stray + 2]
-        message = f"{mark} has no counterpart"
-        yield Problem(
-            "rules/template", documents.within(at, found.stray, 2), message, "Close the action, or remove it."
-        )
+    for fault in templates.faults(text):
+        place = documents.within(at, fault.offset, fault.length)
+        yield Problem("rules/template", place, fault.message, fault.help)
 
 
 def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[Problem]:

@@ -43,10 +43,24 @@ def _bracket(text: str, message: str, found: list[Token], check: Check) -> Token
 
 
 def _named(text: str, message: str, found: list[Token], check: Check) -> Token | None:
-    """The function or label that the message names."""
-    del text, check
+    """The function or label that the message names; of several calls, the one of which the parser says the same."""
     names = _QUOTED.findall(message)
-    return next((token for token in found if token.text in names), None)
+    named = [number for number, token in enumerate(found) if token.text in names]
+    for number in named if len(named) > 1 else ():
+        call = text[found[number].start : _end(found, number)]
+        if check(call) == message:
+            return found[number]
+    return found[named[0]] if named else None
+
+
+def _end(found: list[Token], number: int) -> int:
+    """Where the call whose name is the token with that number ends."""
+    depth = 0
+    for token in found[number + 1 :]:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth <= 0:
+            return token.end
+    return found[-1].end
 
 
 def _misplaced(text: str, message: str, found: list[Token], check: Check) -> Token | None:
