@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from renderer import catalog
@@ -20,6 +20,8 @@ Series = dict[str, str]
 
 _LENGTH = 2 * 3600
 _BYTES = 1000
+_FARTHEST = 120
+"""Seconds between two samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,12 @@ _AVERAGES = {"cpu_utilization": 0.6, "memory_utilization": 0.5, "cpu_pressure": 
 
 
 def unit_tests(names: Sequence[str], source: Source) -> Test:
-    """A file of unit tests for these groups of a cluster, without its `rule_files`."""
+    """A file of unit tests for these groups of a cluster, without its `rule_files`.
+
+    Where scrapes are so far apart that series come and go in between, the tests have more samples than the cluster:
+    they look at what the rules make of figures, and `rules/scrape-interval` tells of the gaps.
+    """
+    source = replace(source, scrape_interval=min(source.scrape_interval, _FARTHEST))
     tests = [test for name in names for test in _TESTS[name](source)]
     return {"evaluation_interval": "1m", "tests": tests}
 

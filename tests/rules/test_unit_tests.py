@@ -16,7 +16,7 @@ from tests.rules.promtool import rule_file
 CONVENTIONS: list[Convention] = ["name", "address"]
 
 
-@pytest.mark.parametrize("interval", [5, 45])
+@pytest.mark.parametrize("interval", [5, 45, 180, 300, 600])
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_they_pass(convention: Convention, interval: int, tmp_path: Path, promtool: Path) -> None:
     rules = rule_file(tmp_path, convention, list(catalog.CATALOG), interval)
