@@ -18,7 +18,7 @@ from renderer.softtaint.taints import EFFECT, TAINTS, VALUE
 Test = dict[str, Any]
 Series = dict[str, str]
 
-_LENGTH = 2 * 3600
+_LENGTH = 4 * 3600
 _BYTES = 1000
 _FARTHEST = 120
 """Seconds between two samples."""
@@ -142,7 +142,7 @@ def _rebalancing(source: Source) -> Iterator[Test]:
         source,
         _nodes(_APART, source) | _evicted(source),
         [],
-        _alert("KubeVirtPolicyRebalancingNotConverging", "5m", "115m", *apart),
+        _alert("KubeVirtPolicyRebalancingNotConverging", "5m", "205m", *apart),
     )
     on = max(1, 360 // source.scrape_interval)  # six minutes, of which no window begins or ends at one
     flapping = " ".join([f"1+0x{on - 1} stale _x{on - 1}"] * 10)
