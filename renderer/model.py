@@ -112,6 +112,21 @@ class Tree(Protocol):
         """The bytes of a file.  Raises `TreeError`."""
 
 
+class Once:
+    """A tree by its identity, to remember what was read of it: another of the same folder may see other files."""
+
+    __slots__ = ("tree",)
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Once) and self.tree is other.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
 class Component(StrEnum):
     """The four API clients of KubeVirt that have a rate limiter of their own."""
 

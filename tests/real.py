@@ -40,5 +40,5 @@ def definition(product: str, release: str) -> crds.Definition:
         pytest.skip("KUBEVIRT_POLICY_CRDS says that there are no CustomResourceDefinitions to test against")
     if not CRDS.is_dir():
         missing("the folder of CustomResourceDefinitions", f"set KUBEVIRT_POLICY_CRDS; looked in {CRDS}")
-    (found,) = crds.Reader().read(DiskTree(CRDS.resolve()), f"{product}-{release}.yaml").values()
+    (found,) = crds.read(DiskTree(CRDS.resolve()), f"{product}-{release}.yaml").definitions.values()
     return found

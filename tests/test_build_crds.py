@@ -28,7 +28,14 @@ def definition(spec: dict[str, Any], **root: Any) -> dict[str, Any]:
 def read(root: Path, *documents: Any, path: str = "") -> crds.Definitions:
     root.mkdir(exist_ok=True)
     (root / "things.yaml").write_text(yaml.safe_dump_all(documents))
-    return crds.Reader().read(DiskTree(root), path)
+    exported = crds.read(DiskTree(root), path)
+    assert exported.unusable == []
+    return exported.definitions
+
+
+def unusable(root: Path, path: str = "") -> str:
+    (only,) = crds.read(DiskTree(root), path).unusable
+    return only
 
 
 def faults(root: Path, schema: dict[str, Any], spec: Any, **more: Any) -> list[crds.Fault]:
@@ -148,9 +155,13 @@ def test_version_that_is_not_served(tmp_path: Path) -> None:
 
 
 def test_file_folder_and_list(tmp_path: Path) -> None:
-    listed = {"apiVersion": "v1", "kind": "List", "items": [definition(NAMED)]}
-    for path in ("", "things.yaml"):
-        assert list(read(tmp_path, listed, path=path)) == [("example.org", "Thing")]
+    bare = {key: value for key, value in definition(NAMED).items() if key not in ("apiVersion", "kind")}
+    for listed in (
+        {"apiVersion": "v1", "kind": "List", "items": [definition(NAMED)]},
+        {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "items": [bare]},
+    ):
+        for path in ("", "things.yaml"):
+            assert list(read(tmp_path, listed, path=path)) == [("example.org", "Thing")]
 
 
 @pytest.mark.parametrize(
@@ -165,23 +176,35 @@ def test_file_folder_and_list(tmp_path: Path) -> None:
 )
 def test_unreadable(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "things.yaml").write_text(text)
-    with pytest.raises(crds.Unreadable, match=words):
-        crds.Reader().read(DiskTree(tmp_path), "")
+    assert words in unusable(tmp_path)
 
 
 def test_missing(tmp_path: Path) -> None:
-    with pytest.raises(crds.Unreadable, match=r"nowhere: no such file"):
-        crds.Reader().read(DiskTree(tmp_path), "nowhere")
+    assert unusable(tmp_path, "nowhere") == "nowhere: no such file"
 
 
 def test_two_definitions_of_one_kind(tmp_path: Path) -> None:
-    with pytest.raises(crds.Unreadable, match=r"Thing of example\.org is defined more than once"):
-        read(tmp_path, definition(NAMED), definition(OBJECT))
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(definition(OBJECT)))
+    (tmp_path / "things.yaml").write_text(yaml.safe_dump(definition(NAMED)))
+    assert unusable(tmp_path) == "things.yaml: Thing of example.org is defined more than once: keep one release"
 
 
 def test_equal_contents_are_parsed_once(tmp_path: Path) -> None:
-    reader = crds.Reader()
-    for name in ("one", "two"):
-        read(tmp_path / name, definition(NAMED))
-    one, two = (reader.read(DiskTree(tmp_path), name)["example.org", "Thing"] for name in ("one", "two"))
-    assert one is two
+    found = [read(tmp_path / name, definition(NAMED))["example.org", "Thing"] for name in ("one", "two")]
+    assert found[0] is found[1]
+
+
+def test_files_without_the_name_are_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("kind: CustomResourceDefinition\na: b: c\n")
+    (tmp_path / "things.yaml").write_text(yaml.safe_dump(definition(NAMED)))
+    found = crds.read(DiskTree(tmp_path), "", "things.example.org")
+    assert (list(found.definitions), found.unusable) == ([("example.org", "Thing")], [])
+
+
+def test_what_cannot_be_used_does_not_hide_the_rest(tmp_path: Path) -> None:
+    read(tmp_path, definition(NAMED))
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    found = crds.read(DiskTree(tmp_path), "")
+    assert list(found.definitions) == [("example.org", "Thing")]
+    assert found.unusable == ["large.yaml: the file has 16777217 bytes; at most 16777216 are read"]

@@ -11,6 +11,7 @@ from operator import or_
 from renderer import crds, proof
 from renderer.building.running import Workplace
 from renderer.building.targets import Target, Wanted
+from renderer.kinds import operator_schema
 from renderer.kustomize import Built
 from renderer.model import Body, Finding, Overlay, Position
 from renderer.proof import Key, Mismatch
@@ -28,7 +29,6 @@ class Judge:
     built: Mapping[Wanted, Built]
     given: crds.Definitions
     _reader: proof.Reader = field(default_factory=proof.Reader)
-    _crds: crds.Reader = field(default_factory=crds.Reader)
     _clusters: dict[Finding, set[str]] = field(default_factory=lambda: defaultdict(set))
     _unvalidated: dict[tuple[str, str], Position] = field(default_factory=dict)
 
@@ -93,13 +93,10 @@ class Judge:
     def _definitions(self, target: Target) -> crds.Definitions:
         if target.crds is None:
             return self.given
-        try:
-            return {**self.given, **self._crds.read(self.work.tree, target.crds)}
-        except crds.Unreadable as error:
-            place = target.site.origin.below("spec", "crds").position
-            help = "Export them anew: kubectl get crd NAME -o yaml"
-            self._put(target, place, Mismatch("build/crds", str(error), help))
-            return self.given
+        exported = crds.read(self.work.tree, target.crds)
+        for problem in operator_schema.unusable(exported, target.site.origin.below("spec", "crds")):
+            self._put(target, problem.origin.position, Mismatch(problem.code, problem.message, problem.help))
+        return {**self.given, **exported.definitions}
 
     def _add(self, target: Target, mismatch: Mismatch) -> None:
         self._put(target, target.place(mismatch.path), mismatch)

@@ -87,12 +87,18 @@ def _find(program: str | None) -> Kustomize:
 
 def _prove(outcome: Outcome, clusters: Sequence[str], folder: Path | None, work: Workplace) -> list[Finding]:
     try:
-        given = crds.Reader().read(DiskTree(folder.resolve()), "") if folder else {}
-        return building.prove(outcome, clusters, given, work)
-    except crds.Unreadable as error:
-        raise CannotRun(f"--crds {folder}: {error}") from None
+        return building.prove(outcome, clusters, _given(folder), work)
     except Missing as missing:
         raise CannotRun(str(missing)) from None
+
+
+def _given(folder: Path | None) -> crds.Definitions:
+    if folder is None:
+        return {}
+    exported = crds.read(DiskTree(folder.resolve()), "")
+    if exported.unusable:
+        raise CannotRun(f"--crds {folder}: {exported.unusable[0]}")
+    return exported.definitions
 
 
 def _summary(clusters: int, kustomize: Kustomize, findings: Sequence[Finding]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
 from renderer import documents, header
-from renderer.model import Body, Origin, Problem, Tree, TreeError, listed
+from renderer.model import Body, Once, Origin, Problem, Tree, TreeError, listed
 from renderer.values import Value, field
 
 _OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
@@ -25,25 +24,12 @@ class Manifests(Value, frozen=True):
     opaque: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Once:
-    """A tree by its identity: two trees of one folder may have read it at different times."""
-
-    tree: Tree
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Once) and self.tree is other.tree
-
-    def __hash__(self) -> int:
-        return id(self.tree)
-
-
 def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
     """Every object in the files that match.  `*` and `?` match within one name, `**` any number of folders.
 
     Many clusters ask for the same files of a tree: they are read once, and the answer is not to be changed.
     """
-    return _find(_Once(tree), tuple(patterns))
+    return _find(Once(tree), tuple(patterns))
 
 
 def not_inspected(code: str, opaque: Collection[str], wanted: str, at: Origin) -> Iterator[Problem]:
@@ -55,7 +41,7 @@ def not_inspected(code: str, opaque: Collection[str], wanted: str, at: Origin) -
 
 
 @lru_cache(maxsize=16)
-def _find(once: _Once, patterns: tuple[str, ...]) -> Manifests:
+def _find(once: Once, patterns: tuple[str, ...]) -> Manifests:
     tree, found, seen = once.tree, Manifests(), set[str]()
     for pattern in patterns:
         matches = sorted(_match(tree, "", pattern.split("/"), {0}, found.opaque))

@@ -1,29 +1,44 @@
-"""Which schemas of the descheduler operator a cluster has: by its version, and by its exported CRD if there is one."""
+"""Which schema of the descheduler operator a cluster has, where its CustomResourceDefinitions were exported.
+
+One version number was built from two branches more than once: an exported definition settles which it is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from renderer import documents
-from renderer.kinds.base import Site
-from renderer.model import Tree, TreeError, walk
-from renderer.releases.descheduler_operator import CRD, SCHEMAS, TABLE, Schema
+from renderer import crds
+from renderer.model import Origin, Problem, Tree
+from renderer.releases.descheduler_operator import API_VERSION, CRD, SCHEMAS, TABLE, Schema
+from renderer.values import Value
 
 
-def schemas(site: Site) -> tuple[Schema, ...]:
-    """The present schema and the coming one; empty where no known version is given.
+class Settled(Value, frozen=True):
+    """The present schema and the coming one, and what is wrong with the exported definitions."""
 
-    One version number was built from two branches more than once: an exported CRD settles which it is.
-    """
-    stated = site.descheduler.schemas
-    found = [_settled(stated[0], site), *stated[1:]] if stated else []
-    return tuple(TABLE[name] for name in dict.fromkeys(found))
+    schemas: tuple[str, ...]
+    problems: list[Problem]
 
 
-def _settled(stated: str, site: Site) -> str:
-    spec = _exported(site.tree, site.crds) if site.crds else None
-    if spec is None:
-        return stated
+def settle(stated: tuple[str, ...], tree: Tree, path: str, at: Origin) -> Settled:
+    """What the definitions below `path` make of the schemas that the versions stand for."""
+    exported = crds.read(tree, path, CRD)
+    group, _, version = API_VERSION.partition("/")
+    definition = exported.definitions.get((group, "KubeDescheduler"))
+    served = definition.versions.get(version) if definition else None
+    present = _nearest(stated[0], _at(served.schema, "properties", "spec", "properties") if served else {})
+    return Settled(tuple(dict.fromkeys((present, *stated[1:]))), list(unusable(exported, at)))
+
+
+def unusable(exported: crds.Exported, at: Origin) -> Iterator[Problem]:
+    """What of the exported definitions cannot be used."""
+    for reason in exported.unusable:
+        yield Problem("build/crds", at, reason, "Export them anew: kubectl get crd NAME -o yaml")
+
+
+def _nearest(stated: str, spec: dict[str, Any]) -> str:
+    """The schema nearest to the stated one that has those fields; the stated one where no known schema has them."""
     alike = [name for name in SCHEMAS if _holds(TABLE[name], spec)]
     if not alike or stated in alike:
         return stated
@@ -34,44 +49,15 @@ def _holds(schema: Schema, spec: dict[str, Any]) -> bool:
     """Whether a CRD's `spec` has exactly the fields, profiles and rules of a schema."""
     profiles = _at(spec, "profiles")
     custom = _at(spec, "profileCustomizations", "properties")
-    low = _at(custom, "devLowNodeUtilizationThresholds")
+    low, names = _at(custom, "devLowNodeUtilizationThresholds"), _at(profiles, "items").get("enum")
     return (
-        schema.profiles == set(_at(profiles, "items").get("enum", ()))
+        isinstance(names, list)
+        and schema.profiles == {name for name in names if isinstance(name, str)}
         and schema.customizations == custom.keys()
         and schema.limits == _at(spec, "evictionLimits", "properties").keys()
         and schema.low_default == ("default" in low)
         and schema.rules == ("x-kubernetes-validations" in profiles)
     )
-
-
-def _exported(tree: Tree, path: str) -> dict[str, Any] | None:
-    """The properties of `spec` in the operator's CRD, from a folder or file of exported CRDs."""
-    try:
-        files = [found for found, entry in walk(tree, path) if not entry.problem] or [path]
-    except TreeError:
-        files = [path]
-    for file in files:
-        try:
-            data = tree.read(file)
-        except TreeError:
-            continue
-        if CRD.encode() not in data:
-            continue
-        for document in documents.read_foreign(file, data).documents:
-            if found := _properties(document.data):
-                return found
-    return None
-
-
-def _properties(crd: Any) -> dict[str, Any] | None:
-    if _at(crd, "metadata").get("name") != CRD:
-        return None
-    versions = _at(crd, "spec").get("versions")
-    for version in versions if isinstance(versions, list) else []:
-        found = _at(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
-        if found:
-            return found
-    return None
 
 
 def _at(node: Any, *path: str) -> dict[str, Any]:

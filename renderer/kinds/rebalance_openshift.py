@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from renderer.kinds import kube_descheduler, rebalance_background, rebalance_surroundings
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
-from renderer.kinds.operator_schema import schemas
 from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler_operator as operator
@@ -20,7 +19,7 @@ NODE_TUNING = "_node-tuning"
 
 def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterator[Request]:
     """The `KubeDescheduler`, the MachineConfigs that were asked for, and everything that is wrong."""
-    known = schemas(site)
+    known = tuple(operator.TABLE[name] for name in site.descheduler.schemas)
     if not known:
         yield from _no_version(site)
         return

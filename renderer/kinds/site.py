@@ -93,7 +93,13 @@ def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -
     if None in releases or not releases:
         return None, lookup.problems
     known = tuple(release for release in releases if release is not None)
-    operator = _operator(spec, known)
+    operator, rebalanced = _operator(spec, known), _descheduler(spec)
+    if spec.crds and rebalanced.schemas and not leaves_repository(spec.crds):
+        from renderer.kinds import operator_schema  # late: few clusters name their definitions
+
+        settled = operator_schema.settle(rebalanced.schemas, tree, normal(spec.crds), at.below("crds"))
+        rebalanced = replace(rebalanced, schemas=settled.schemas)
+        lookup.problems.extend(settled.problems)
     lookup.problems.extend(_check_operator(operator, known, at.below("operatorResource")))
     site = Site(
         origin=origin,
@@ -103,7 +109,7 @@ def resolve(cluster: Cluster, origin: Origin, facts: Facts | None, tree: Tree) -
         substitution=spec.delivery.substitution == "on",
         operator=operator,
         releases=known,
-        descheduler=_descheduler(spec),
+        descheduler=rebalanced,
         kubernetes=next(iter(_stages(spec, "kubernetes")), None),
         prometheus=_stages(spec, "prometheus"),
         monitoring=_monitoring(spec),

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions to validators: what an API server would refuse of an object, told before it is applied.
+"""The rules of a CustomResourceDefinition as a validator.
 
 As server-side apply does, unknown fields are refused (a plain create would drop them in silence).  Not evaluated: CEL
 rules (`x-kubernetes-validations`), string formats, and that entries of a list of type map have keys of their own.
@@ -6,19 +6,14 @@ rules (`x-kubernetes-validations`), string formats, and that entries of a list o
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import jsonschema_rs
 
-from renderer import documents
-from renderer.model import Body, Path, Tree, TreeError, folded, walk
-
-Schema: TypeAlias = dict[str, Any]
+from renderer.crds.reading import Fault, Schema
+from renderer.model import Body, Path, folded
 
 _KEPT = (
     *("type", "enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -41,137 +36,18 @@ _METADATA: Schema = {
 }
 
 
-class Unreadable(Exception):
-    """A file that holds no CustomResourceDefinition that can be read."""
+class Rules:
+    """What an API server checks of the objects of one version."""
 
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What an API server would refuse, and at which field."""
-
-    path: Path
-    message: str
-    help: str
-
-
-@dataclass(frozen=True, eq=False)
-class Version:
-    """One served version of a kind."""
-
-    schema: Schema
-
-    @cached_property
-    def _closed(self) -> Schema:
-        return _closed(self.schema, embedded=True)
-
-    @cached_property
-    def _validator(self) -> jsonschema_rs.Draft4Validator:
+    def __init__(self, schema: Schema) -> None:
+        self._closed = _closed(schema, embedded=True)
         # OpenAPI's words are those of draft 4, where exclusiveMinimum is a boolean.
-        return jsonschema_rs.Draft4Validator(self._closed)
+        self._validator = jsonschema_rs.Draft4Validator(self._closed)
 
     def faults(self, body: Body) -> Iterator[Fault]:
         """Every reason to refuse the object."""
         for error in self._validator.iter_errors(body):
             yield from _explained(error, self._closed)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Definition:
-    """One CustomResourceDefinition: its served versions by name."""
-
-    group: str
-    kind: str
-    versions: Mapping[str, Version]
-
-    def faults(self, body: Body) -> Iterator[Fault]:
-        """Every reason why the object would be refused."""
-        version = str(body.get("apiVersion", "")).rpartition("/")[2]
-        if version in self.versions:
-            yield from self.versions[version].faults(body)
-            return
-        served = " and ".join(f"{self.group}/{name}" for name in sorted(self.versions)) or "nothing"
-        message = f"{body.get('apiVersion')} is not served: the CustomResourceDefinition of {self.kind} serves {served}"
-        yield Fault(("apiVersion",), message, "Set operatorResource.apiVersion, or correct the cluster's versions.")
-
-
-Definitions: TypeAlias = dict[tuple[str, str], Definition]
-"""By group and kind."""
-
-
-class Reader:
-    """Reads definitions from files and folders; equal contents are parsed once, wherever they lie."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, list[Definition]] = {}
-
-    def read(self, tree: Tree, path: str) -> Definitions:
-        """The definitions in a file, or in all YAML and JSON files below a folder.  Raises `Unreadable`."""
-        found: Definitions = {}
-        for file, data in _files(tree, path):
-            for one in self._parsed(file, data):
-                if found.setdefault((one.group, one.kind), one) is not one:
-                    raise Unreadable(f"{file}: {one.kind} of {one.group} is defined more than once: keep one release")
-        if not found:
-            raise Unreadable(f"{path or 'the folder'} holds no CustomResourceDefinition")
-        return found
-
-    def _parsed(self, file: str, data: bytes) -> list[Definition]:
-        digest = hashlib.sha256(data).digest()
-        if digest not in self._known:
-            read = documents.read_foreign(file, data, documents.GENERATED)
-            if read.findings:
-                first = read.findings[0]
-                raise Unreadable(f"{file}:{first.position.line}: {first.message}")
-            bodies = [body for document in read.documents for body in _flat(document.data)]
-            self._known[digest] = [_definition(file, body) for body in bodies]
-        return self._known[digest]
-
-
-def _files(tree: Tree, path: str) -> Iterator[tuple[str, bytes]]:
-    try:
-        if path and (data := _file(tree, path)) is not None:
-            yield path, data
-            return
-        for name, entry in walk(tree, path):
-            if entry.problem:
-                raise Unreadable(f"{name}: {entry.problem}")
-            if name.endswith((".yaml", ".yml", ".json")):
-                yield name, tree.read(name)
-    except TreeError as error:
-        raise Unreadable(f"{path}: {error}") from None
-
-
-def _file(tree: Tree, path: str) -> bytes | None:
-    """The bytes of a file; none where the path is a folder."""
-    try:
-        return tree.read(path)
-    except TreeError as error:
-        if error.missing or not tree.list(path):
-            raise
-        return None
-
-
-def _flat(body: Body) -> Iterator[Body]:
-    """The definitions in a document, which may be the list that `kubectl get` prints."""
-    if body.get("kind") == "CustomResourceDefinition":
-        yield body
-    elif str(body.get("kind", "")).endswith("List") and isinstance(body.get("items"), list):
-        for item in body["items"]:
-            yield from _flat(item) if isinstance(item, dict) else ()
-
-
-def _definition(file: str, body: Body) -> Definition:
-    try:
-        spec = body["spec"]
-        versions = {
-            str(version["name"]): Version(version["schema"]["openAPIV3Schema"])
-            for version in spec["versions"]
-            if version["served"]
-        }
-        return Definition(str(spec["group"]), str(spec["names"]["kind"]), versions)
-    except (KeyError, TypeError):
-        message = "a CustomResourceDefinition without group, kind, versions or schema (apiextensions.k8s.io/v1)"
-        raise Unreadable(f"{file}: {message}") from None
 
 
 # OpenAPI to JSON Schema.
