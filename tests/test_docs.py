@@ -269,8 +269,30 @@ def test_schema_is_current(kind: str) -> None:
     ) + "\n", "run: kubevirt-policy schema --directory docs/schemas"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_of_a_schema_is_described(kind: str) -> None:
+    objects = schema(kind)["$defs"]
+    bare = [
+        f"{name}.{key}"
+        for name, rules in objects.items()
+        for key, field in rules["properties"].items()
+        if "description" not in objects.get(field.get("$ref", "").rpartition("/")[2], {}) | field
+    ]
+    assert not bare
+
+
 def test_no_schema_is_left_over() -> None:
     assert {path.stem for path in (DOCS / "schemas").iterdir()} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_defaults_fit_their_schema(kind: str) -> None:
+    rules = json.loads((DOCS / "schemas" / f"{kind}.json").read_text())
+    for name, model in rules["$defs"].items():
+        for key, field in model["properties"].items():
+            if "default" in field:
+                place = {"$ref": f"#/$defs/{name}/properties/{key}", "$defs": rules["$defs"]}
+                jsonschema.Draft202012Validator(place).validate(field["default"])
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -16,6 +16,9 @@ from renderer.sizing import Headroom
 from renderer.values import Value
 
 API_VERSION = "kubevirt-policy.dev/v1alpha1"
+ApiVersion: TypeAlias = Annotated[
+    Literal["kubevirt-policy.dev/v1alpha1"], Meta(description="The API that every kind belongs to.")
+]
 
 Request: TypeAlias = Setting | Manifest | Problem
 """What a policy yields for a site: a field it asks for, an object it brings, or something that is wrong."""
@@ -34,9 +37,12 @@ class Metadata(Strict, frozen=True, kw_only=True):
 class Requirement(Strict, frozen=True, kw_only=True):
     """One expression of a label selector, with Kubernetes' meaning."""
 
-    key: LabelKey
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: list[LabelValue] = []
+    key: Annotated[LabelKey, Meta(description="The label that is looked at.")]
+    operator: Annotated[
+        Literal["In", "NotIn", "Exists", "DoesNotExist"],
+        Meta(description="NotIn and DoesNotExist also hold where the label is absent."),
+    ]
+    values: Annotated[list[LabelValue], Meta(description="For In and NotIn, which need them; for no other.")] = []
 
     def matches(self, labels: dict[str, str]) -> bool:
         """`NotIn` and `DoesNotExist` also hold where the label is absent."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from renderer.kinds import address
-from renderer.kinds.base import Metadata, check_path
+from renderer.kinds.base import ApiVersion, Metadata, check_path
 from renderer.kinds.fields import DnsLabel, DnsName, Duration, LabelKey, LabelValue, RepoPath, Strict
 from renderer.model import Origin, Problem, Tree
 
@@ -112,41 +112,76 @@ class OperatorResource(Strict, frozen=True, kw_only=True):
 class ConfigMapKey(Strict, frozen=True, kw_only=True):
     """One key of a ConfigMap."""
 
-    name: DnsName
-    key: ConfigKey
+    name: Annotated[DnsName, Meta(description="Name of the ConfigMap.")]
+    key: Annotated[ConfigKey, Meta(description="The key in its data.")]
 
 
 class SecretName(Strict, frozen=True, kw_only=True):
     """A Secret."""
 
-    namespace: DnsLabel
-    name: DnsName
+    namespace: Annotated[DnsLabel, Meta(description="Namespace of the Secret.")]
+    name: Annotated[DnsName, Meta(description="Name of the Secret.")]
 
 
 class Monitoring(Strict, frozen=True, kw_only=True):
     """The Prometheus that holds the cluster's node metrics."""
 
-    url: Url | None = None
+    url: Annotated[
+        Url | None,
+        Meta(description="Where the metrics are read; default the Thanos querier on openshift, none on kubernetes."),
+    ] = None
     node_names: Annotated[
         Literal["name", "address"] | None,
         Meta(description="How node series name the node: name, or address:port. Default name on openshift."),
     ] = None
-    scrape_interval: Duration = "30s"
+    scrape_interval: Annotated[
+        Duration, Meta(description="How often the node metrics are scraped; windows of the catalogue follow it.")
+    ] = "30s"
     rules: Annotated[
         Literal["object", "file"], Meta(description="object: PrometheusRule; file: a ConfigMap with a plain rule file.")
     ] = "object"
-    rule_namespace: DnsLabel | None = None
-    rule_labels: dict[LabelKey, LabelValue] = {}
-    ca_config_map: ConfigMapKey | None = None
-    token_secret: Annotated[SecretName | None, Meta(description="Default: the pod's own token.")] = None
+    rule_namespace: Annotated[
+        DnsLabel | None,
+        Meta(
+            description="Where rules are put; default openshift-kube-descheduler-operator on openshift, monitoring on "
+            "kubernetes."
+        ),
+    ] = None
+    rule_labels: Annotated[
+        dict[LabelKey, LabelValue],
+        Meta(description="Labels by which the Prometheus finds its rules.", examples=[{"release": "prometheus"}]),
+    ] = {}
+    ca_config_map: Annotated[
+        ConfigMapKey | None,
+        Meta(
+            description="The CA that the soft-tainter trusts with https; default that of the platform's services on "
+            "openshift, the cluster's own on kubernetes."
+        ),
+    ] = None
+    token_secret: Annotated[
+        SecretName | None,
+        Meta(description="A Secret with key prometheusAuthToken for Prometheus; default the pod's own token."),
+    ] = None
 
 
 class ClusterSpec(Strict, frozen=True, kw_only=True):
     """What a cluster is."""
 
-    platform: Literal["openshift", "kubernetes"]
-    topology: Literal["standard", "compact", "single-node", "hosted"] = "standard"
-    versions: Versions
+    platform: Annotated[
+        Literal["openshift", "kubernetes"],
+        Meta(
+            description="openshift: its own monitoring and descheduler operator; kubernetes: a Prometheus and the "
+            "upstream descheduler."
+        ),
+    ]
+    topology: Annotated[
+        Literal["standard", "compact", "single-node", "hosted"],
+        Meta(
+            description="compact: control-plane nodes run virtual machines as well; single-node: one node does "
+            "everything; hosted: the control plane runs elsewhere; standard: none of these."
+        ),
+    ] = "standard"
+    versions: Annotated[Versions, Meta(description="Releases of the products that the cluster runs.")]
     upgrading_to: Annotated[
         NextVersions | None,
         Meta(description="Render only what both the present and these versions accept; refuse what either rejects."),
@@ -166,7 +201,7 @@ class ClusterSpec(Strict, frozen=True, kw_only=True):
 class Cluster(Strict, frozen=True, kw_only=True):
     """A cluster that overlays are rendered for."""
 
-    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["Cluster"]
     metadata: ClusterMetadata
     spec: ClusterSpec

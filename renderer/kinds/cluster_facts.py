@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from renderer.kinds.base import Facts
+from renderer.kinds.base import ApiVersion, Facts
 from renderer.kinds.cluster import ClusterMetadata
 from renderer.kinds.fields import Burst, Count, Qps, Strict
 from renderer.model import Component, Limit, Origin, Problem, Tree
@@ -75,7 +75,7 @@ class FactsSpec(Strict, frozen=True, kw_only=True):
 class ClusterFacts(Strict, frozen=True, kw_only=True):
     """The measured facts of one cluster, found by its name."""
 
-    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["ClusterFacts"]
     metadata: ClusterMetadata
     spec: FactsSpec

@@ -8,7 +8,17 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from renderer.kinds import manifests
-from renderer.kinds.base import Metadata, OperatorRelease, Policy, PolicySpec, Request, Site, check_path, unneeded
+from renderer.kinds.base import (
+    ApiVersion,
+    Metadata,
+    OperatorRelease,
+    Policy,
+    PolicySpec,
+    Request,
+    Site,
+    check_path,
+    unneeded,
+)
 from renderer.kinds.fields import RepoPath
 from renderer.model import Body, Origin, Problem, Setting, Tree, Via, listed
 
@@ -47,7 +57,7 @@ class ExpansionSpec(PolicySpec, frozen=True, kw_only=True):
 class ExpansionPolicy(Policy, frozen=True, kw_only=True):
     """The instance-type reference policy of a cluster."""
 
-    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["ExpansionPolicy"]
     metadata: Metadata
     spec: ExpansionSpec

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from renderer import sizing
 from renderer.kinds import limits_file, rate_limit_advice
-from renderer.kinds.base import Metadata, Policy, PolicySpec, Request, Site, check_path, unneeded
+from renderer.kinds.base import ApiVersion, Metadata, Policy, PolicySpec, Request, Site, check_path, unneeded
 from renderer.kinds.cluster_facts import ComponentLimits
 from renderer.kinds.fields import Burst, Duration, Qps, Replicas, RepoPath, Strict, seconds
 from renderer.kinds.limits_file import Asked
@@ -86,7 +86,7 @@ class RateLimitSpec(PolicySpec, frozen=True, kw_only=True):
 class RateLimitPolicy(Policy, frozen=True, kw_only=True):
     """How many API calls KubeVirt's components may make."""
 
-    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["RateLimitPolicy"]
     metadata: Metadata
     spec: RateLimitSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from renderer.kinds.base import Metadata, Policy, Request, Site, check_path
+from renderer.kinds.base import ApiVersion, Metadata, Policy, Request, Site, check_path
 from renderer.kinds.fields import Duration, seconds
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, NamespaceChoice, Query, RebalanceSpec
 from renderer.model import Origin, Problem, Tree
@@ -19,7 +19,7 @@ _LONGEST = 2**31 - 1
 class RebalancePolicy(Policy, frozen=True, kw_only=True):
     """How load is kept even over the nodes of a cluster."""
 
-    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["RebalancePolicy"]
     metadata: Metadata
     spec: RebalanceSpec

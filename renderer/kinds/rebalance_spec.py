@@ -102,9 +102,9 @@ class PriorityThreshold(Strict, frozen=True, kw_only=True):
 class MigrationCooldown(Strict, frozen=True, kw_only=True):
     """How long a machine that was moved is left alone: longer with every move within the window."""
 
-    base: Duration = "15m"
-    max: Duration = "6h"
-    window: Duration = "48h"
+    base: Annotated[Duration, Meta(description="After the first move within the window.")] = "15m"
+    max: Annotated[Duration, Meta(description="However many moves there were.")] = "6h"
+    window: Annotated[Duration, Meta(description="How far back moves count.")] = "48h"
 
 
 class PressureStall(Strict, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from renderer.kinds.base import Metadata, Policy, PolicySpec, Request, Site, check_path
+from renderer.kinds.base import ApiVersion, Metadata, Policy, PolicySpec, Request, Site, check_path
 from renderer.kinds.fields import RepoPath, leaves_repository
 from renderer.kinds.rule_spec import Group, Rule
 from renderer.model import Body, Origin, Problem, Tree, TreeError
@@ -28,7 +28,7 @@ class RecordingRulesSpec(PolicySpec, frozen=True, kw_only=True):
 class RecordingRules(Policy, frozen=True, kw_only=True):
     """Recording rules and alerts; all policies that select a cluster apply to it."""
 
-    api_version: Literal["kubevirt-policy.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["RecordingRules"]
     metadata: Metadata
     spec: RecordingRulesSpec

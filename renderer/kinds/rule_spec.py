@@ -18,12 +18,16 @@ class Rule(Strict, frozen=True, kw_only=True):
     """A rule as Prometheus writes it: a record, or an alert."""
 
     record: Annotated[MetricName | None, Meta(description="Name of the series that is recorded.")] = None
-    alert: AlertName | None = None
+    alert: Annotated[AlertName | None, Meta(description="Name of the alert that is raised.")] = None
     expr: Annotated[str, Meta(min_length=1, max_length=65_536, description="PromQL.")]
     labels: Annotated[dict[LabelName, Text], Meta(description="Set on the result.")] = {}
     annotations: Annotated[dict[LabelName, Text], Meta(description="Alerts only.")] = {}
-    for_: PromDuration | None = field(default=None, name="for")
-    keep_firing_for: PromDuration | None = field(default=None, name="keep_firing_for")
+    for_: Annotated[
+        PromDuration | None, Meta(description="Alerts only: how long the condition holds before it fires.")
+    ] = field(default=None, name="for")
+    keep_firing_for: Annotated[
+        PromDuration | None, Meta(description="Alerts only: how long it goes on firing afterwards (Prometheus 2.42).")
+    ] = field(default=None, name="keep_firing_for")
 
     @property
     def name(self) -> str:
@@ -56,4 +60,4 @@ class Group(Strict, frozen=True, kw_only=True):
 
     name: Annotated[GroupName, Meta(description="Rendered as <policy>.<name>.")]
     interval: Annotated[PromDuration | None, Meta(description="Default: that of the Prometheus.")] = None
-    rules: Annotated[list[Rule], Meta(min_length=1)]
+    rules: Annotated[list[Rule], Meta(description="Evaluated in this order.", min_length=1)]

@@ -11,7 +11,10 @@ from renderer.kinds import KINDS
 
 def schema(kind: str) -> dict[str, Any]:
     """The schema of one kind (draft 2020-12).  Raises `KeyError` for a kind that does not exist."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **schema_of(KINDS[kind])}
+    generated = schema_of(KINDS[kind])
+    document = generated["$defs"][kind]
+    document["properties"]["kind"]["description"] = document["description"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": kind, **generated}
 
 
 def schema_of(model: type[msgspec.Struct]) -> dict[str, Any]:
@@ -26,7 +29,7 @@ def _without_null(node: Any) -> Any:
         return [_without_null(item) for item in node]
     if not isinstance(node, dict):
         return node
-    out = {key: _without_null(value) for key, value in node.items() if not (key == "default" and value is None)}
+    out = {key: _without_null(value) for key, value in node.items() if value is not None}
     if "anyOf" in out:
         choices = [choice for choice in out.pop("anyOf") if choice != {"type": "null"}]
         out = {**choices[0], **out} if len(choices) == 1 else {**out, "anyOf": choices}
