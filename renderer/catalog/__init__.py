@@ -8,7 +8,7 @@ from functools import lru_cache
 from renderer.catalog import load_aware, rate_limits, rebalancing
 from renderer.catalog.model import Group, Rule, Source
 
-__all__ = ["CATALOG", "NEEDS", "Group", "Rule", "Source", "groups"]
+__all__ = ["CATALOG", "NEEDS", "SINCE", "Group", "Rule", "Source", "groups"]
 
 CATALOG: Mapping[str, Callable[[Source], Group]] = {
     "load-aware": load_aware.group,
@@ -19,6 +19,9 @@ CATALOG: Mapping[str, Callable[[Source], Group]] = {
 
 NEEDS: Mapping[str, tuple[str, ...]] = {"rebalancing": ("load-aware", "rate-limits")}
 """What a group's rules and alerts read: it comes along."""
+
+SINCE: Mapping[str, tuple[int, int]] = {"load-aware": (2, 26), "rebalancing": (2, 20)}
+"""The first Prometheus that knows all of a group's functions and syntax, where that is not every 2.x."""
 
 
 def groups(names: Iterable[str], source: Source) -> dict[str, Group]:

@@ -9,6 +9,7 @@ from renderer import catalog, emit
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.model import Body, Manifest, Problem
+from renderer.releases import prometheus
 
 FOLDER = "recording-rules"
 LOOK_BACK = 300
@@ -25,6 +26,7 @@ def requests(*, groups: Iterable[str], site: Site, policy: str) -> Iterator[Requ
     found = catalog.groups(groups, source(site))
     if found:
         yield from judge(site)
+        yield from _judge_release(found, site)
     for name, group in found.items():
         yield manifest(f"kubevirt-policy-{name}", [_group(group)], site=site, policy=policy)
 
@@ -80,6 +82,19 @@ def _judge_labels(site: Site) -> Iterator[Problem]:
             "ruleLabels: {release: kube-prometheus-stack}, as the chart of that name has it."
         )
         yield Problem("rules/no-labels", site.origin.below("spec", "monitoring"), message, help)
+
+
+def _judge_release(names: Iterable[str], site: Site) -> Iterator[Problem]:
+    since, name = max((catalog.SINCE.get(name, (0, 0)), name) for name in names)
+    for version in site.prometheus:
+        if (version.major, version.minor) < since:
+            message = (
+                f"the catalogue's group {name} needs Prometheus {prometheus.written(since)}: {version} does not know "
+                "all of its functions and refuses the whole file"
+            )
+            place = site.origin.below("spec", "versions", "prometheus")
+            yield Problem("rules/unsupported", place, message, "Upgrade that Prometheus, or do without the group.")
+            return
 
 
 def judge_scrapes(site: Site) -> Iterator[Problem]:
