@@ -148,6 +148,13 @@ def test_every_such_syntax_has_its_release() -> None:
     assert {name for names in FEATURES.values() for name in names} == set(prometheus.SYNTAX)
 
 
+def test_the_parser_knows_every_function_of_the_table() -> None:
+    """One that it does not know would leave windows and labels unseen."""
+    texts = {name: f"{name}(rate(x[5m])[10m:1m])" for name in prometheus.FUNCTIONS}
+    assert [name for name, text in texts.items() if not parse(text).faults and not parse(text).windows] == []
+    assert parse("holt_winters(x[5m], 0.5, 0.5) + holt_winters").windows[0].seconds == 300
+
+
 def test_what_words_mean_beside_later_syntax() -> None:
     assert parse("sum(rate(x[5m] anchored)) </ 5").loses("instance")
     assert parse("smoothed </ 5").drops(["instance"]) == []

@@ -22,6 +22,8 @@ _TRIMMING = ("</", ">/")
 _OPERATORS = """\
 + - * / % ^ == != > < >= <= </ >/ and or unless atan2 bool by without on ignoring offset"""
 _NO_NAMES = frozenset(_OPERATORS.split())
+_RENAMED = {"holt_winters": "double_exponential_smoothing"}
+"""Functions by the name that the parser has for them."""
 _UNIT = re.compile(r"[0-9](?:ms|[smhdwy])")
 _NAMING = ("{", "by", "without", "on", "ignoring", "group_left", "group_right")
 _BEFORE_DURATIONS = ("[", ":", "offset")
@@ -123,3 +125,5 @@ def _replacements(found: list[Token]) -> Iterator[tuple[int, int, str]]:
             yield token.start, token.end, "== bool "
         elif token.kind == "number" and "_" in token.text:
             yield token.start, token.end, token.text.replace("_", "")
+        elif token.text in _RENAMED and found[number + 1 : number + 2] and found[number + 1].text == "(":
+            yield token.start, token.end, _RENAMED[token.text]
