@@ -20,13 +20,17 @@ _FILLING = ("fill", "fill_left", "fill_right")
 _SELECTING = ("smoothed", "anchored")
 _TRIMMING = ("</", ">/")
 _OPERATORS = """\
-+ - * / % ^ == != > < >= <= </ >/ and or unless atan2 bool by without on ignoring offset"""
++ - * / % ^ == != > < >= <= </ >/ and or unless atan2 bool by without on ignoring offset nan inf"""
 _NO_NAMES = frozenset(_OPERATORS.split())
 _RENAMED = {"holt_winters": "double_exponential_smoothing"}
 """Functions by the name that the parser has for them."""
+_GROUPED = re.compile(
+    r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]+(?:_[0-9]+)*)?(?:[eE][-+]?[0-9]+)?|0[xX]_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*"
+)
 _UNIT = re.compile(r"[0-9](?:ms|[smhdwy])")
 _NAMING = ("{", "by", "without", "on", "ignoring", "group_left", "group_right")
 _BEFORE_DURATIONS = ("[", ":", "offset")
+_PLACING = frozenset(("offset", "@"))
 _ENDS = ("]", "}")
 _NOTHING = Token("mark", "", 0)
 
@@ -89,13 +93,15 @@ def _quoted_names(found: list[Token]) -> Iterator[Token]:
 
 def _modifies(found: list[Token], number: int) -> bool:
     """Whether a word stands behind a selector, where it is no name."""
-    if not number:
+    before = [token.text.lower() for token in found[max(number - 3, 0) : number]]
+    if not before or (found[number - 1].end == found[number].start and found[number - 1].kind == "number"):
         return False
-    before = found[number - 1]
-    if before.text == ")":
-        return found[number - 3].text.lower() in ("start", "end") if number > 2 else False
-    name = before.kind == "name" and before.text.lower() not in _NO_NAMES
-    return before.text in _ENDS or before.kind == "number" or name
+    if before[-1] == ")":
+        return before[0] in ("start", "end")
+    if found[number - 1].kind == "number":
+        return not _PLACING.isdisjoint(before[:-1])
+    name = found[number - 1].kind == "name" and before[-1] not in _NO_NAMES
+    return before[-1] in _ENDS or name
 
 
 def refused(found: list[Token]) -> Iterator[tuple[Token, str]]:
@@ -123,7 +129,7 @@ def _replacements(found: list[Token]) -> Iterator[tuple[int, int, str]]:
             yield token.start, token.end, "" if _modifies(found, number) else f"{token.text}_"
         elif token.text in _TRIMMING:
             yield token.start, token.end, "== bool "
-        elif token.kind == "number" and "_" in token.text:
+        elif token.kind == "number" and _GROUPED.fullmatch(token.text):
             yield token.start, token.end, token.text.replace("_", "")
         elif token.text in _RENAMED and found[number + 1 : number + 2] and found[number + 1].text == "(":
             yield token.start, token.end, _RENAMED[token.text]
