@@ -158,14 +158,22 @@ class Via(StrEnum):
     JSONPATCH = "jsonpatch"
 
 
+class OperatorField(StrEnum):
+    """What policies set in the operator object beside the rate limits of its components."""
+
+    REPLICAS = "virtApi.replicas"
+    REFERENCE_POLICY = "instancetype.referencePolicy"
+
+
 class Setting(Value, frozen=True):
     """One field of an operator object in release-neutral words, and the policy line that asked for it.
 
-    `subject` is the first part of the codes of findings on it; `replaces_annotation` that the policy
-    acknowledges that HyperConverged's JSON patch annotation is replaced.
+    A component stands for its rate limit, whose value is a `Limit`.  `subject` is the first part of the codes of
+    findings on it; `replaces_annotation` that the policy acknowledges that HyperConverged's JSON patch annotation
+    is replaced.
     """
 
-    field: str
+    field: Component | OperatorField
     value: Any
     origin: Origin
     subject: str

@@ -17,6 +17,7 @@ from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rate_limit import RateLimitPolicy
 from renderer.kinds.site import based, moved, resolve
 from renderer.model import (
+    Component,
     Finding,
     Manifest,
     Overlay,
@@ -214,7 +215,7 @@ def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -
 def _without_effect(policies: Sequence[Decoded[Policy]], asked: _Asked, site: Site, base: Base) -> Iterator[Problem]:
     """A policy that sets no limits, so that those of the components apply, over a base that has limits of its own."""
     own = kept_limits(site, base)
-    if not own or any(setting.field.startswith("limits.") for setting in asked.settings):
+    if not own or any(isinstance(setting.field, Component) for setting in asked.settings):
         return
     for policy in policies:
         if isinstance(policy.value, RateLimitPolicy):

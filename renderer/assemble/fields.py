@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from renderer.bases import Base
-from renderer.model import Body, Component, Origin, Path, Problem
+from renderer.model import Body, Component, Origin, Path, Problem, Setting
 from renderer.values import Value, field
-
-LIMITS = {f"limits.{component}": component for component in Component}
-"""The settings that are rate limits."""
 
 
 class Field(Value, frozen=True):
@@ -25,6 +23,11 @@ class Spelling(Value, frozen=True):
 
     fields: list[Field] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+
+def limits(settings: Iterable[Setting]) -> dict[Component, Setting]:
+    """Those of the settings that are rate limits."""
+    return {one.field: one for one in settings if isinstance(one.field, Component)}
 
 
 def get(body: Any, path: Path) -> Any:

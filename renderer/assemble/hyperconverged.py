@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from renderer.assemble.annotation import (
     Operation,
@@ -15,11 +15,11 @@ from renderer.assemble.annotation import (
     touched,
     unsafe,
 )
-from renderer.assemble.fields import LIMITS, Field, Spelling, get, place
+from renderer.assemble.fields import Field, Spelling, get, limits, place
 from renderer.bases import Base
 from renderer.bases.patching import APPEND, pointer
-from renderer.kinds.base import Site
-from renderer.model import Body, Component, Limit, Problem, Setting, Via, folded
+from renderer.kinds.base import OperatorRelease, Site
+from renderer.model import Body, Component, Limit, OperatorField, Problem, Setting, Via, folded
 from renderer.releases import hyperconverged, kubevirt
 from renderer.releases.hyperconverged import TUNING_ANNOTATION
 
@@ -27,19 +27,19 @@ from renderer.releases.hyperconverged import TUNING_ANNOTATION
 def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spelling:
     """The fields of the HyperConverged object."""
     out = Spelling()
-    limits = {LIMITS[one.field]: one for one in settings if one.field in LIMITS}
+    asked = limits(settings)
     tuning = (
-        _one_limit(limits) if all(r.hyperconverged and r.hyperconverged.tuning_policy for r in site.releases) else None
+        _one_limit(asked) if all(r.hyperconverged and r.hyperconverged.tuning_policy for r in site.releases) else None
     )
     operations: list[Operation] = []
     if tuning is not None:
         out.fields.extend(_tuning_fields(tuning, site))
     for setting in settings:
-        if setting.field == "instancetype.referencePolicy" and setting.via is Via.FIELD:
+        if setting.field is OperatorField.REFERENCE_POLICY and setting.via is Via.FIELD:
             out.fields.append(
                 Field(hyperconverged.REFERENCE_POLICY[site.operator.api_version], setting.value, setting.origin)
             )
-        elif setting.field not in LIMITS or tuning is None:
+        elif not isinstance(setting.field, Component) or tuning is None:
             operations.extend(_operations(setting, site))
     operations.sort(key=lambda operation: operation.where)
     present: Sequence[Body] = ()
@@ -47,7 +47,7 @@ def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spellin
         present, problems = existing(base)
         out.problems.extend(problems)
         out.problems.extend(_hidden_replicas(settings, present, base))
-        out.problems.extend(_tuning_conflicts(tuning, limits, present, base))
+        out.problems.extend(_tuning_conflicts(tuning, asked, present, base))
     if operations:
         whole = merged(operations, present, base, site)
         out.problems.extend(whole.problems)
@@ -67,10 +67,10 @@ def own_limits(base: Base) -> Iterator[str]:
             yield f"{where} in {annotation_place(base)}"
 
 
-def _one_limit(limits: Mapping[Component, Setting]) -> Setting | None:
+def _one_limit(asked: Mapping[Component, Setting]) -> Setting | None:
     """The setting of any component, if all four ask for the same limit."""
-    same = len(limits) == len(Component) and len({one.value for one in limits.values()}) == 1
-    return limits[Component.API] if same else None
+    same = len(asked) == len(Component) and len({one.value for one in asked.values()}) == 1
+    return asked[Component.API] if same else None
 
 
 def _tuning_fields(setting: Setting, site: Site) -> Iterator[Field]:
@@ -81,18 +81,23 @@ def _tuning_fields(setting: Setting, site: Site) -> Iterator[Field]:
 
 
 def _operations(setting: Setting, site: Site) -> Iterator[Operation]:
-    if setting.field in LIMITS:
-        limiter = kubevirt.limiter(LIMITS[setting.field])
-        yield _operation(limiter, {"qps": setting.value.qps, "burst": setting.value.burst}, setting)
-    elif setting.field == "virtApi.replicas":
-        yield _operation(kubevirt.COMPONENT_PATCHES, kubevirt.replicas_patch(setting.value), setting)
-    else:
-        yield _operation(kubevirt.REFERENCE_POLICY, setting.value, setting)
-        ungated = [
-            r for r in site.releases if r.kubevirt.gated and not (r.hyperconverged and r.hyperconverged.sets_gate)
-        ]
-        if ungated:
-            yield _operation(kubevirt.GATES, kubevirt.REFERENCE_POLICY_GATE, setting)
+    match setting.field:
+        case Component() as component:
+            limit = {"qps": setting.value.qps, "burst": setting.value.burst}
+            yield _operation(kubevirt.limiter(component), limit, setting)
+        case OperatorField.REPLICAS:
+            yield _operation(kubevirt.COMPONENT_PATCHES, kubevirt.replicas_patch(setting.value), setting)
+        case OperatorField.REFERENCE_POLICY:
+            yield _operation(kubevirt.REFERENCE_POLICY, setting.value, setting)
+            if any(_lacks_gate(release) for release in site.releases):
+                yield _operation(kubevirt.GATES, kubevirt.REFERENCE_POLICY_GATE, setting)
+        case _:
+            assert_never(setting.field)
+
+
+def _lacks_gate(release: OperatorRelease) -> bool:
+    """Whether KubeVirt needs the gate, and nobody else sets it."""
+    return release.kubevirt.gated and not (release.hyperconverged and release.hyperconverged.sets_gate)
 
 
 def _operation(place: kubevirt.Field, value: Any, setting: Setting) -> Operation:
@@ -102,10 +107,10 @@ def _operation(place: kubevirt.Field, value: Any, setting: Setting) -> Operation
 
 
 def _tuning_conflicts(
-    tuning: Setting | None, limits: Mapping[Component, Setting], present: Sequence[Body], base: Base
+    tuning: Setting | None, asked: Mapping[Component, Setting], present: Sequence[Body], base: Base
 ) -> Iterator[Problem]:
     """The tuning policy and limits of single components do not combine: HyperConverged shares one pair for all four."""
-    if not limits:
+    if not asked:
         return
     if tuning is None:
         for path in hyperconverged.TUNING_POLICY.values():
@@ -114,7 +119,7 @@ def _tuning_conflicts(
                     f"{place(base, *path)} sets {folded(path)}, which overrides limits of single components, or is "
                     "overridden by virt-handler's for all of them"
                 )
-                yield Problem("base/conflict", next(iter(limits.values())).origin, message, "Remove it from the base.")
+                yield Problem("base/conflict", next(iter(asked.values())).origin, message, "Remove it from the base.")
         return
     limiters = [pointer(kubevirt.limiter(component).path) for component in Component]
     for where in (where for operation in present for where in touched(operation)):
@@ -126,7 +131,7 @@ def _tuning_conflicts(
 def _hidden_replicas(settings: Sequence[Setting], present: Sequence[Body], base: Base) -> Iterator[Problem]:
     """spec.infra.replicas, which HyperConverged can only get from its JSON patch annotation, wins over ours."""
     for setting in settings:
-        for operation in present if setting.field == "virtApi.replicas" else ():
+        for operation in present if setting.field is OperatorField.REPLICAS else ():
             where, value = operation["path"], operation.get("value")
             unseen = operation["op"] in ("move", "copy")
             within = where == "/spec/infra" and (unseen or (isinstance(value, dict) and "replicas" in value))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
-from renderer.assemble.fields import LIMITS, Field, Spelling, get, list_at, place
+from renderer.assemble.fields import Field, Spelling, get, list_at, place
 from renderer.bases import Base
 from renderer.bases.patching import APPEND
 from renderer.kinds.base import Site
-from renderer.model import Component, Problem, Setting, folded
+from renderer.model import Component, OperatorField, Problem, Setting, folded
 from renderer.releases import kubevirt
 
 
@@ -25,17 +26,20 @@ def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spellin
 
 
 def _kubevirt_fields(setting: Setting, site: Site, base: Base | None) -> Iterator[Field]:
-    if setting.field in LIMITS:
-        path = kubevirt.limiter(LIMITS[setting.field]).path
-        yield Field((*path, "qps"), setting.value.qps, setting.origin)
-        yield Field((*path, "burst"), setting.value.burst, setting.origin)
-    elif setting.field == "virtApi.replicas":
-        yield Field(kubevirt.COMPONENT_PATCHES.path, kubevirt.replicas_patch(setting.value), setting.origin)
-    else:
-        yield Field(kubevirt.REFERENCE_POLICY.path, setting.value, setting.origin)
-        gate = kubevirt.REFERENCE_POLICY_GATE
-        if _gated(site) and gate not in list_at(base.body if base else {}, kubevirt.GATES.path[:-1]):
-            yield Field(kubevirt.GATES.path, gate, setting.origin)
+    match setting.field:
+        case Component() as component:
+            path = kubevirt.limiter(component).path
+            yield Field((*path, "qps"), setting.value.qps, setting.origin)
+            yield Field((*path, "burst"), setting.value.burst, setting.origin)
+        case OperatorField.REPLICAS:
+            yield Field(kubevirt.COMPONENT_PATCHES.path, kubevirt.replicas_patch(setting.value), setting.origin)
+        case OperatorField.REFERENCE_POLICY:
+            yield Field(kubevirt.REFERENCE_POLICY.path, setting.value, setting.origin)
+            gate = kubevirt.REFERENCE_POLICY_GATE
+            if _gated(site) and gate not in list_at(base.body if base else {}, kubevirt.GATES.path[:-1]):
+                yield Field(kubevirt.GATES.path, gate, setting.origin)
+        case _:
+            assert_never(setting.field)
 
 
 def own_limits(base: Base) -> Iterator[str]:
@@ -63,7 +67,7 @@ def _lists_need_a_base(fields: Sequence[Field]) -> Iterator[Problem]:
 
 
 def _replica_conflicts(settings: Sequence[Setting], base: Base) -> Iterator[Problem]:
-    setting = next((one for one in settings if one.field == "virtApi.replicas"), None)
+    setting = next((one for one in settings if one.field is OperatorField.REPLICAS), None)
     if setting is None:
         return
     fixed = get(base.body, ("spec", "infra", "replicas"))

@@ -20,7 +20,7 @@ from renderer.kinds.base import (
     unneeded,
 )
 from renderer.kinds.fields import RepoPath
-from renderer.model import Body, Origin, Problem, Setting, Tree, Via, listed
+from renderer.model import Body, OperatorField, Origin, Problem, Setting, Tree, Via, listed
 
 ReferencePolicy = Literal["reference", "expand", "expandAll"]
 
@@ -91,7 +91,7 @@ class ExpansionPolicy(Policy, frozen=True, kw_only=True):
         yield from problems
         if not problems:
             yield Setting(
-                "instancetype.referencePolicy",
+                OperatorField.REFERENCE_POLICY,
                 self.spec.reference_policy,
                 at,
                 subject="expansion",

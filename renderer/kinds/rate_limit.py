@@ -13,7 +13,7 @@ from renderer.kinds.base import ApiVersion, Metadata, Policy, PolicySpec, Reques
 from renderer.kinds.cluster_facts import ComponentLimits
 from renderer.kinds.fields import Burst, Duration, Qps, Replicas, RepoPath, Strict, seconds
 from renderer.kinds.limits_file import Asked
-from renderer.model import Component, Limit, Origin, Problem, Setting, Tree
+from renderer.model import Component, Limit, OperatorField, Origin, Problem, Setting, Tree
 
 HIGH_BURST = Limit(200, 400)
 """What the products' own `highBurst` meant (HyperConverged v1.10.0 controllers/operands/kubevirt.go:113)."""
@@ -119,7 +119,7 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
         at = origin.below("spec")
         asked = yield from self._asked(at, site)
         for component, limit in asked.items():
-            yield self._setting(f"limits.{component}", limit.limit, limit.qps)
+            yield self._setting(component, limit.limit, limit.qps)
         yield from rate_limit_advice.judge(asked, site, self.spec.adaptive.guard if self.spec.adaptive else None)
         if self.spec.profile == "highBurst":
             yield from rate_limit_advice.without_high_burst(HIGH_BURST, site, at.below("profile"))
@@ -128,9 +128,9 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
             refused = list(_check_replicas(site, place))
             yield from refused
             if not refused:
-                yield self._setting("virtApi.replicas", self.spec.virt_api.replicas, place)
+                yield self._setting(OperatorField.REPLICAS, self.spec.virt_api.replicas, place)
 
-    def _setting(self, field: str, value: Any, origin: Origin) -> Setting:
+    def _setting(self, field: Component | OperatorField, value: Any, origin: Origin) -> Setting:
         acknowledged = "replaces-annotation" in self.spec.acknowledge
         return Setting(field, value, origin, subject="rate-limit", replaces_annotation=acknowledged)
 
