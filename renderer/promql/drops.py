@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from renderer.promql import nodes
 from renderer.promql.labels import BARE
 from renderer.promql.numbers import DIVIDING, DROPPING
 
@@ -19,7 +20,7 @@ def drops(node: Any, labels: frozenset[str]) -> Iterator[str]:
 
     What only drops values that are no number, or below zero, is none of them; nor is what an `or` makes up for.
     """
-    match type(node).__name__:
+    match nodes.kind(node):
         case "VectorSelector":
             yield from _selector(node, labels)
         case "MatrixSelector":
@@ -38,16 +39,14 @@ def drops(node: Any, labels: frozenset[str]) -> Iterator[str]:
 
 def _selector(node: Any, labels: frozenset[str]) -> Iterator[str]:
     for matcher in node.matchers.matchers:
-        if matcher.name in labels and matcher.value and str(matcher.op).endswith(".Equal"):
+        if matcher.name in labels and matcher.value and nodes.exact(matcher):
             yield f'{matcher.name}="{matcher.value}"'
 
 
 def _aggregation(node: Any, labels: frozenset[str]) -> Iterator[str]:
-    name, modifier = str(node.op).strip(), node.modifier
+    name, modifier = nodes.operator(node), node.modifier
     apart = modifier is not None and (
-        not labels.isdisjoint(modifier.labels)
-        if str(modifier.type).endswith("By")
-        else labels.isdisjoint(modifier.labels)
+        not labels.isdisjoint(modifier.labels) if nodes.by(modifier) else labels.isdisjoint(modifier.labels)
     )
     if name in _CHOOSING and not apart:
         yield f"{name}()"
@@ -56,7 +55,7 @@ def _aggregation(node: Any, labels: frozenset[str]) -> Iterator[str]:
 
 
 def _call(node: Any, labels: frozenset[str]) -> Iterator[str]:
-    name = str(node.func.name)
+    name = nodes.function(node)
     if name in _ABSENT:
         yield f"{name}()"
     elif name not in BARE:
@@ -65,7 +64,7 @@ def _call(node: Any, labels: frozenset[str]) -> Iterator[str]:
 
 
 def _binary(node: Any, labels: frozenset[str]) -> Iterator[str]:
-    operator = str(node.op).strip()
+    operator = nodes.operator(node)
     left, right = list(drops(node.lhs, labels)), list(drops(node.rhs, labels))
     if operator == "or":
         yield from [*left, *right] if left and right else ()
@@ -81,8 +80,7 @@ def _harmless(node: Any, operator: str) -> bool:
     """With `bool`, or where it lets through whatever is a ratio."""
     if node.modifier is not None and node.modifier.return_bool:
         return True
-    limit = node.lhs if operator in ("<", "<=") else node.rhs
-    value = getattr(limit, "val", None)
-    if type(limit).__name__ != "NumberLiteral" or value is None or operator in ("==", "!="):
+    value = nodes.number(node.lhs if operator in ("<", "<=") else node.rhs)
+    if value is None or operator in ("==", "!="):
         return False
-    return bool(value < 0 or (value == 0 and operator in (">=", "<=")))
+    return value < 0 or (value == 0 and operator in (">=", "<="))

@@ -6,6 +6,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
+from renderer.promql import nodes
+
 _SCALARS = ("scalar", "time", "pi")
 _EMPTYING = ["", "", ""]
 """The replacement, the source and the pattern with which `label_replace` takes a label away."""
@@ -24,11 +26,11 @@ def loses(node: Any, label: str, without: AbstractSet[str] = frozenset()) -> boo
 
 def scalar(node: Any) -> bool:
     """Whether the result is one figure, without labels; what it is combined with keeps its own."""
-    match type(node).__name__:
+    match nodes.kind(node):
         case "NumberLiteral":
             return True
         case "Call":
-            return str(node.func.name) in _SCALARS
+            return nodes.function(node) in _SCALARS
         case "ParenExpr" | "UnaryExpr":
             return scalar(node.expr)
         case "BinaryExpr":
@@ -43,7 +45,7 @@ class _Search:
     without: AbstractSet[str]
 
     def loses(self, node: Any) -> bool:
-        match type(node).__name__:
+        match nodes.kind(node):
             case "VectorSelector":
                 return node.name in self.without or any(map(self._empty, node.matchers.matchers))
             case "MatrixSelector":
@@ -61,44 +63,39 @@ class _Search:
 
     def _empty(self, matcher: Any) -> bool:
         """`x{instance=""}` selects series without the label."""
-        return bool(matcher.name == self.label and not matcher.value and str(matcher.op).endswith(".Equal"))
+        return bool(matcher.name == self.label and not matcher.value and nodes.exact(matcher))
 
     def _aggregation(self, node: Any) -> bool:
-        if str(node.op).strip() in _KEEPING:
+        if nodes.operator(node) in _KEEPING:
             return self.loses(node.expr)
         if node.modifier is None:
             return not self._counted(node)
-        by = str(node.modifier.type).endswith("By")
-        kept = (self.label in node.modifier.labels) == by
+        kept = (self.label in node.modifier.labels) == nodes.by(node.modifier)
         return (not kept or self.loses(node.expr)) and not self._counted(node)
 
     def _counted(self, node: Any) -> bool:
         """`count_values("label", …)` makes one."""
-        return node.param is not None and getattr(node.param, "val", None) == self.label
+        return nodes.text(node.param) == self.label
 
     def _call(self, node: Any) -> bool:
-        name, args = str(node.func.name), list(node.args)
-        if name in LABELLING and len(args) > 1 and getattr(args[1], "val", None) == self.label:
-            return name == "label_replace" and [getattr(one, "val", None) for one in args[2:]] == _EMPTYING
+        name, args = nodes.function(node), list(node.args)
+        if name in LABELLING and len(args) > 1 and nodes.text(args[1]) == self.label:
+            return name == "label_replace" and [nodes.text(one) for one in args[2:]] == _EMPTYING
         if name in BARE or not args:
             return True
         return all(self.loses(argument) for argument in args)
 
     def _binary(self, node: Any) -> bool:
-        operator = str(node.op).strip()
+        operator = nodes.operator(node)
         if operator in ("and", "unless"):
             return self.loses(node.lhs)
         left, right = self.loses(node.lhs), self.loses(node.rhs)
         if operator == "or" or scalar(node.lhs) or scalar(node.rhs):
             return left and right
-        return self._matched(node.modifier, left=left, right=right)
-
-    def _matched(self, modifier: Any, *, left: bool, right: bool) -> bool:
-        card = str(modifier.card) if modifier is not None else ""
-        if card.endswith(("ManyToOne", "OneToMany")):
-            many, one = (left, right) if card.endswith("ManyToOne") else (right, left)
-            return one if self.label in (modifier.group_labels or ()) else many
-        matching = modifier.matching if modifier is not None else None
+        if sides := nodes.many_to_one(node):
+            many, one = sides
+            return self.loses(one if self.label in (node.modifier.group_labels or ()) else many)
+        matching = node.modifier.matching if node.modifier is not None else None
         if matching is None:
             return left or right
         listed, include = self.label in matching.labels, str(matching.type).endswith("Include")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renderer.promql import nodes
+
 DROPPING = {"==", ">", ">=", "<", "<="}
 DIVIDING = {"/", "%"}
 _FIXED = {"pi", "vector", "scalar"}
@@ -15,11 +17,11 @@ def unguarded(node: Any) -> bool:
 
     `clamp` and aggregations hand a NaN on.
     """
-    match type(node).__name__:
+    match nodes.kind(node):
         case "BinaryExpr":
             return _binary(node)
         case "AggregateExpr":
-            return str(node.op).strip() not in _COUNTING and unguarded(node.expr)
+            return nodes.operator(node) not in _COUNTING and unguarded(node.expr)
         case "Call":
             return any(unguarded(argument) for argument in node.args)
         case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
@@ -30,11 +32,11 @@ def unguarded(node: Any) -> bool:
 
 def constant(node: Any) -> bool:
     """Whether nothing is read, neither series nor the clock, and it is no `vector(…)`, which says so by itself."""
-    return not (type(node).__name__ == "Call" and str(node.func.name) == "vector") and _fixed(node)
+    return nodes.function(node) != "vector" and _fixed(node)
 
 
 def _fixed(node: Any) -> bool:
-    match type(node).__name__:
+    match nodes.kind(node):
         case "NumberLiteral":
             return True
         case "BinaryExpr":
@@ -42,13 +44,13 @@ def _fixed(node: Any) -> bool:
         case "ParenExpr" | "UnaryExpr":
             return _fixed(node.expr)
         case "Call":
-            return str(node.func.name) in _FIXED and all(_fixed(argument) for argument in node.args)
+            return nodes.function(node) in _FIXED and all(_fixed(argument) for argument in node.args)
         case _:
             return False
 
 
 def _binary(node: Any) -> bool:
-    operator = str(node.op).strip()
+    operator = nodes.operator(node)
     if operator in DROPPING:
         return False
     if operator in DIVIDING and not _nonzero(node.rhs):
@@ -59,8 +61,7 @@ def _binary(node: Any) -> bool:
 
 
 def _nonzero(node: Any) -> bool:
-    while type(node).__name__ == "ParenExpr":
-        node = node.expr
-    if type(node).__name__ == "NumberLiteral":
-        return bool(node.val)
-    return type(node).__name__ == "BinaryExpr" and str(node.op).strip() in DROPPING
+    node = nodes.bare(node)
+    if (number := nodes.number(node)) is not None:
+        return bool(number)
+    return nodes.kind(node) == "BinaryExpr" and nodes.operator(node) in DROPPING

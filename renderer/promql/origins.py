@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renderer.promql import nodes
 from renderer.promql.labels import BARE, LABELLING, loses
 
 
@@ -11,7 +12,7 @@ def origins(node: Any, label: str) -> set[str]:
     """The metrics whose label reaches the result as it is; none where it is lost, made, or taken from another one."""
     if loses(node, label):
         return set()
-    match type(node).__name__:
+    match nodes.kind(node):
         case "VectorSelector":
             return {node.name} if node.name else set()
         case "MatrixSelector":
@@ -27,18 +28,16 @@ def origins(node: Any, label: str) -> set[str]:
 
 
 def _call(node: Any, label: str) -> set[str]:
-    name, args = str(node.func.name), list(node.args)
-    if name in BARE or (name in LABELLING and len(args) > 1 and getattr(args[1], "val", None) == label):
+    name, args = nodes.function(node), list(node.args)
+    if name in BARE or (name in LABELLING and len(args) > 1 and nodes.text(args[1]) == label):
         return set()
     return set().union(*(origins(argument, label) for argument in args))
 
 
 def _binary(node: Any, label: str) -> set[str]:
-    left, right = origins(node.lhs, label), origins(node.rhs, label)
-    if str(node.op).strip() in ("and", "unless"):
-        return left
-    card = str(node.modifier.card) if node.modifier is not None else ""
-    if card.endswith(("ManyToOne", "OneToMany")):
-        many, one = (left, right) if card.endswith("ManyToOne") else (right, left)
-        return one if label in (node.modifier.group_labels or ()) else many
-    return left | right
+    if nodes.operator(node) in ("and", "unless"):
+        return origins(node.lhs, label)
+    if sides := nodes.many_to_one(node):
+        many, one = sides
+        return origins(one if label in (node.modifier.group_labels or ()) else many, label)
+    return origins(node.lhs, label) | origins(node.rhs, label)

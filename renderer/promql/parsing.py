@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from renderer.promql import drops, durations, labels, numbers, origins, ranges, regexes, syntax
+from renderer.promql import drops, durations, labels, nodes, numbers, origins, ranges, regexes, syntax
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.syntax import Feature
 from renderer.promql.tokens import Token, tokens
@@ -111,10 +111,7 @@ class Expression:
     @property
     def kind(self) -> str:
         """`matrix` or `string` where that is the result; empty where it is samples."""
-        node = self.tree
-        while _type(node) == "ParenExpr":
-            node = node.expr
-        return _NO_SAMPLES.get(_type(node), "")
+        return _NO_SAMPLES.get(nodes.kind(nodes.bare(self.tree)), "")
 
 
 @lru_cache(maxsize=4096)
@@ -192,10 +189,10 @@ def _calls(found: list[Token]) -> Iterator[Call]:
 
 
 def _metrics(tree: Any) -> Iterator[str]:
-    for node in _nodes(tree):
-        selector = node.vector_selector if _type(node) == "MatrixSelector" else node
-        if _type(selector) == "VectorSelector":
-            names = [one.value for one in selector.matchers.matchers if one.name == "__name__" and _exact(one)]
+    for node in nodes.walk(tree):
+        selector = node.vector_selector if nodes.kind(node) == "MatrixSelector" else node
+        if nodes.kind(selector) == "VectorSelector":
+            names = [one.value for one in selector.matchers.matchers if one.name == "__name__" and nodes.exact(one)]
             yield from [selector.name] if selector.name else names
 
 
@@ -206,45 +203,16 @@ def _windows(found: list[Token], tree: Any) -> Iterator[Window]:
     for number, (function, node) in enumerate(ranges):
         index = opening[number] if len(opening) == len(ranges) else 0
         end = next((token.end for token in found[index:] if token.text == "]"), found[index].end)
-        subquery = _type(node) == "SubqueryExpr"
+        subquery = nodes.kind(node) == "SubqueryExpr"
         step = node.step.total_seconds() if subquery and node.step is not None else None
         start = found[index].start
         yield Window(function, node.range.total_seconds(), step, subquery, start, end - start)
 
 
 def _ranges(node: Any, function: str) -> Iterator[tuple[str, Any]]:
-    if _type(node) == "Call":
-        function = str(node.func.name)
-    for child in _children(node):
-        yield from _ranges(child, function if _type(node) in ("Call", "ParenExpr") else "")
-    if _type(node) in ("MatrixSelector", "SubqueryExpr"):
+    kind = nodes.kind(node)
+    function = nodes.function(node) or function
+    for child in nodes.children(node):
+        yield from _ranges(child, function if kind in ("Call", "ParenExpr") else "")
+    if kind in ("MatrixSelector", "SubqueryExpr"):
         yield function, node
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    yield node
-    for child in _children(node):
-        yield from _nodes(child)
-
-
-def _children(node: Any) -> list[Any]:
-    """The expressions right below, in the order of the text."""
-    match _type(node):
-        case "Call":
-            return list(node.args)
-        case "BinaryExpr":
-            return [node.lhs, node.rhs]
-        case "AggregateExpr":
-            return [node.expr] if node.param is None else [node.param, node.expr]
-        case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
-            return [node.expr]
-        case _:
-            return []
-
-
-def _exact(matcher: Any) -> bool:
-    return str(matcher.op).endswith(".Equal")
-
-
-def _type(node: Any) -> str:
-    return type(node).__name__

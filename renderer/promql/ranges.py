@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from renderer.promql import nodes
 from renderer.promql.labels import LABELLING
 
 _NO_SHARES = re.compile(r":sum$|_bytes$|_bytes:|^node_load\d+$")
@@ -20,6 +21,7 @@ _PASSING = LABELLING | frozenset(
     )
 )
 _ADDING = {"sum_over_time": "adds up what it reads", "increase": "counts up over its window"}
+_RATES = ("rate", "irate")
 _COUNTING = ("count", "count_values")
 _SAMPLES = {"count_over_time", "changes", "resets"}
 
@@ -31,7 +33,7 @@ def leaves(node: Any) -> list[str]:
 
 def _leaves(node: Any, *, counted: bool) -> Iterator[str]:
     """`counted`: a function takes the rate of what is read, so that a counter may be a share."""
-    match type(node).__name__:
+    match nodes.kind(node):
         case "VectorSelector":
             yield from _series(str(node.name or ""), counted=counted)
         case "MatrixSelector":
@@ -56,27 +58,21 @@ def _series(name: str, *, counted: bool) -> Iterator[str]:
 
 
 def _aggregation(node: Any, *, counted: bool) -> Iterator[str]:
-    name = str(node.op).strip()
+    name = nodes.operator(node)
     if name in _COUNTING:
         yield "counts series"
     elif name == "sum":
-        yield f"adds up {'rates' if _rated(node.expr) else 'what it reads'}"
+        yield f"adds up {'rates' if nodes.function(nodes.bare(node.expr)) in _RATES else 'what it reads'}"
     elif name != "group":
         yield from _leaves(node.expr, counted=counted)
 
 
-def _rated(node: Any) -> bool:
-    while type(node).__name__ in ("ParenExpr", "UnaryExpr"):
-        node = node.expr
-    return type(node).__name__ == "Call" and str(node.func.name) in ("rate", "irate")
-
-
 def _call(node: Any) -> Iterator[str]:
-    name, args = str(node.func.name), list(node.args)
+    name, args = nodes.function(node), list(node.args)
     if name in ("clamp", "clamp_max"):
         if not _at_most_one(args[-1]):
             yield from _leaves(args[0], counted=False)
-    elif name in ("rate", "irate"):
+    elif name in _RATES:
         yield from _leaves(args[0], counted=True)
     elif name in _ADDING:
         yield _ADDING[name]
@@ -88,8 +84,8 @@ def _call(node: Any) -> Iterator[str]:
 
 
 def _binary(node: Any, *, counted: bool) -> Iterator[str]:
-    operator = str(node.op).strip()
-    left, right = _number(node.lhs), _number(node.rhs)
+    operator = nodes.operator(node)
+    left, right = nodes.number(node.lhs), nodes.number(node.rhs)
     if _returns_bool(node) or (operator in ("<", "<=") and _at_most_one(node.rhs)):
         return
     if operator == "/" and (right is None or right > 1):
@@ -107,11 +103,5 @@ def _returns_bool(node: Any) -> bool:
 
 def _at_most_one(node: Any) -> bool:
     """An upper limit that is computed is taken for one."""
-    number = _number(node)
+    number = nodes.number(node)
     return number is None or number <= 1
-
-
-def _number(node: Any) -> float | None:
-    while type(node).__name__ == "ParenExpr":
-        node = node.expr
-    return float(node.val) if type(node).__name__ == "NumberLiteral" else None
