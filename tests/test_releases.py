@@ -20,6 +20,7 @@ from renderer.kinds import POLICIES
 from renderer.model import Component, Severity
 from renderer.pipeline import Settings
 from renderer.releases import hyperconverged, kubevirt
+from renderer.releases.versions import Version
 from renderer.tree import DiskTree
 from tests import real
 
@@ -366,3 +367,10 @@ def test_validation_accepts_a_bare_hyperconverged() -> None:
         for api_version in release.served:
             body = named(api_version, "HyperConverged", "kubevirt-hyperconverged")
             assert faults("hyperconverged", release.minor, body) == []
+
+
+def test_versions_have_no_order() -> None:
+    """Which of 1.6 and 1.6.4 is older nobody knows; their minor releases can be compared."""
+    with pytest.raises(TypeError):
+        assert Version(1, 6) < Version(1, 7)  # type: ignore[operator]
+    assert Version(1, 6).release == Version(1, 6, 4).release < Version(1, 10).release

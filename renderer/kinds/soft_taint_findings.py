@@ -47,7 +47,7 @@ def of_the_job(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site, bo
 
 def _admission(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
     version, first = site.kubernetes, ".".join(map(str, SINCE))
-    serves = version is not None and (version.major, version.minor) >= SINCE
+    serves = version is not None and version.release >= SINCE
     where = site.origin.below("spec", "versions")
     guard = "the ValidatingAdmissionPolicy that holds the job to its two taints"
     if taint.admission == "policy" and version is None:

@@ -13,12 +13,20 @@ R = TypeVar("R")
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})(?:\.(0|[1-9][0-9]{0,4}))?")
 
 
-class Version(Value, frozen=True, order=True):
-    """MAJOR.MINOR[.PATCH]; `patch` is None where it was not given."""
+class Version(Value, frozen=True):
+    """MAJOR.MINOR[.PATCH]; `patch` is None where it was not given.
+
+    Versions have no order: without its patch one may be before or after another of its minor.  Compare `release`.
+    """
 
     major: int
     minor: int
     patch: int | None = None
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """The minor release, to be compared with others of the same product."""
+        return self.major, self.minor
 
     @property
     def name(self) -> str:
@@ -51,6 +59,6 @@ def look_up(table: Mapping[str, R], version: Version, *, allow_newer: bool) -> K
     if version.name in table:
         return Known(table[version.name], version)
     newest = parse(list(table)[-1])
-    if allow_newer and newest is not None and (version.major, version.minor) > (newest.major, newest.minor):
+    if allow_newer and newest is not None and version.release > newest.release:
         return Known(table[newest.name], newest, newer=True)
     return None
