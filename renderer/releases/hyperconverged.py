@@ -11,6 +11,7 @@ from renderer.releases.versions import Version
 from renderer.values import Value
 
 GROUP = "hco.kubevirt.io"
+_V1BETA1, _V1 = f"{GROUP}/v1beta1", f"{GROUP}/v1"
 TUNING_ANNOTATION = "hco.kubevirt.io/tuningPolicy"
 JSONPATCH_ANNOTATION = "kubevirt.kubevirt.io/jsonpatch"
 NAME = "kubevirt-hyperconverged"
@@ -27,7 +28,8 @@ class HyperConvergedRelease(Value, frozen=True):
 
     minor: str
     kubevirt: str
-    served: tuple[str, ...] = (f"{GROUP}/v1beta1",)
+    served: tuple[str, ...] = (_V1BETA1,)
+    default_api_version: str = _V1BETA1  # the stored one: v1.18.1 and release-1.19, CRD spec.versions[].storage
     tuning_policy: bool = True  # v1.9.0 api/v1beta1/hyperconverged_types.go:48
     reference_policy: bool = False  # v1.15.0 api/v1beta1/hyperconverged_types.go:258
     sets_gate: bool = (
@@ -39,13 +41,7 @@ class HyperConvergedRelease(Value, frozen=True):
     outbound_migrations: int = 2  # 1 from 1.19, where nothing is stored yet (commit bffbfe54)
     source: str = ""
 
-    @property
-    def default_api_version(self) -> str:
-        """v1beta1 as long as it is the stored version (up to 1.18), v1 from 1.19."""
-        return self.served[-1] if self.minor == "1.18" else self.served[0]
 
-
-_V1BETA1, _V1 = f"{GROUP}/v1beta1", f"{GROUP}/v1"
 _OLD_METRIC = "kubevirt_hco_unsafe_modification_count"
 
 RELEASES: dict[str, HyperConvergedRelease] = {
@@ -66,6 +62,7 @@ RELEASES: dict[str, HyperConvergedRelease] = {
             "1.19",
             "1.9",
             served=(_V1, _V1BETA1),
+            default_api_version=_V1,
             reference_policy=True,
             outbound_migrations=1,
             source="release-1.19",
