@@ -94,7 +94,7 @@ def _judge_syntax(found: Expression, at: Origin, use: Use, version: Version | No
         if fault.needs is None:
             continue
         place = documents.within(at, fault.offset, fault.length)
-        if version is not None and (version.major, version.minor) >= fault.needs:
+        if version is not None and version.release >= fault.needs:
             message = f"{fault.message}, and Prometheus {version} is newer than what it knows"
             yield Problem("rules/newer-syntax", place, message, use.settled)
         else:
@@ -111,7 +111,7 @@ def _judge_function(name: str, place: Origin, use: Use, versions: Sequence[Versi
         message = f"Prometheus {version} does not know {name}() and {use.refused}"
         help = (
             f"It is there from {prometheus.written(since)} on."
-            if (version.major, version.minor) < since or gone is None
+            if version.release < since or gone is None
             else f"It is called {gone[1]} since {prometheus.written(gone[0])}."
         )
         yield Problem("rules/unknown-function", place, message, help)
@@ -121,7 +121,7 @@ def _judge_function(name: str, place: Origin, use: Use, versions: Sequence[Versi
 
 def _judge_feature(name: str, place: Origin, use: Use, site: Site) -> Iterator[Problem]:
     since = prometheus.SYNTAX[name]
-    version = next((one for one in site.prometheus if (one.major, one.minor) < since), None)
+    version = next((one for one in site.prometheus if one.release < since), None)
     if version is not None:
         message = f"Prometheus {version} does not know {name} and {use.refused}"
         yield Problem("rules/unsupported", place, message, f"It is there from {prometheus.written(since)} on.")

@@ -43,7 +43,7 @@ def _kubevirt(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
     """KubeVirt tells the descheduler of a running migration from v1.3.0 on (watch/descheduler/descheduler.go:42)."""
     for release in site.releases:
         version = parse(release.kubevirt.minor)
-        if version is not None and (version.major, version.minor) < (1, 3):
+        if version is not None and version.release < (1, 3):
             reason = f"{release.kubevirt_name} does not tell the descheduler that a machine is migrating"
             yield from _missing(spec, reason, "KubeVirt 1.3 and newer do.", at)
 

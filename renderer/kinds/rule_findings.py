@@ -97,7 +97,7 @@ def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[
         yield Problem("rules/reserved-name", at.below("record"), message, _RENAME)
     if rule.keep_firing_for and site.prometheus:
         since = prometheus.KEEP_FIRING_FOR
-        if (site.prometheus[0].major, site.prometheus[0].minor) < since:
+        if site.prometheus[0].release < since:
             message = f"Prometheus {site.prometheus[0]} does not know keep_firing_for and refuses the file"
             help = f"It is there from {prometheus.written(since)} on."
             yield Problem("rules/unsupported", at.below("keep_firing_for"), message, help)

@@ -87,7 +87,7 @@ def _judge_labels(site: Site) -> Iterator[Problem]:
 def _judge_release(names: Iterable[str], site: Site) -> Iterator[Problem]:
     since, name = max((catalog.SINCE.get(name, (0, 0)), name) for name in names)
     for version in site.prometheus:
-        if (version.major, version.minor) < since:
+        if version.release < since:
             message = (
                 f"the catalogue's group {name} needs Prometheus {prometheus.written(since)}: {version} does not know "
                 "all of its functions and refuses the whole file"

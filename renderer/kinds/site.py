@@ -77,7 +77,7 @@ def _known(product: str, table: Mapping[str, Any], version: Version | None) -> s
         also = f", or 4.N for OpenShift Virtualization {first} to {last}"
     known = f"Known are {names[0]} to {names[-1]}{also}."
     newest = parse(names[-1])
-    if version is None or newest is None or (version.major, version.minor) <= (newest.major, newest.minor):
+    if version is None or newest is None or version.release <= (newest.major, newest.minor):
         return known
     return f"{known} With versions.allowNewer a newer minor is rendered as {names[-1]}."
 
@@ -188,7 +188,7 @@ def _stages(spec: ClusterSpec, name: str) -> tuple[Version, ...]:
     """The present and the coming version of a product, as far as they are given, the older first."""
     stages = (spec.versions, spec.upgrading_to)
     found = [parse(getattr(versions, name) or "") for versions in stages if versions is not None]
-    return tuple(sorted((one for one in found if one), key=lambda one: (one.major, one.minor)))
+    return tuple(sorted((one for one in found if one), key=lambda one: one.release))
 
 
 def _ordered(name: str, text: str | None) -> tuple[int, ...]:

@@ -92,7 +92,7 @@ TEMPLATE_FUNCTIONS = frozenset(_TEMPLATES.split())
 
 def known(name: str, version: Version) -> bool:
     """Whether a release knows a function."""
-    release = (version.major, version.minor)
+    release = version.release
     gone = REMOVED.get(name)
     return name in FUNCTIONS and FUNCTIONS[name] <= release and not (gone and gone[0] <= release)
 
@@ -100,7 +100,7 @@ def known(name: str, version: Version) -> bool:
 def flag(name: str, version: Version | None) -> str:
     """The flag without which a release refuses a function or syntax that it knows; empty where none is needed."""
     stable = _STABLE.get(name)
-    free = stable is not None and (version is None or (version.major, version.minor) >= stable)
+    free = stable is not None and (version is None or version.release >= stable)
     return "" if free else FLAGS.get(name, "")
 
 
