@@ -63,7 +63,7 @@ def check(text: str, at: Origin, use: Use) -> Iterator[Problem]:
 
 def _check_words(text: str, at: Origin) -> Iterator[Problem]:
     for name in sorted(promql.parse(text).metrics & _WORDS):
-        message = f"{name} is the name of a metric in PromQL, which nobody has: the expression finds no series"
+        message = f"{name} is the name of a metric in PromQL, and nobody has that metric: the expression finds no series"
         place = documents.within(at, *promql.place(text, name))
         yield Problem("rules/no-series", place, message, "Write a condition or a figure; absent(…) asks for nothing.")
 
@@ -153,10 +153,10 @@ def _judge_window(window: Window, interval: str | None, at: Origin, scrape: int)
         return
     step = window.step or scrape
     samples, place = window.seconds / step, documents.within(at, window.offset, window.length)
-    every = f"{step:g}s" if window.step else f"a scrape interval of {scrape}s"
+    every = f"a step of {step:g}s" if window.step else f"a scrape interval of {scrape}s"
     if samples < _SCRAPES_WANTED:
         short = samples < _SCRAPES_NEEDED
-        effect = "it finds less than two samples" if short else "one missed scrape leaves a gap"
+        effect = "it finds fewer than two samples" if short else "one missed scrape leaves a gap"
         message = f"{window.function} over {window.seconds:g}s with {every}: {effect}"
         help = f"Use at least {_SCRAPES_WANTED * step:g}s."
         yield Problem("rules/window" if short else "rules/narrow-window", place, message, help)

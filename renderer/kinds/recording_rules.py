@@ -42,7 +42,7 @@ class RecordingRules(Policy, frozen=True, kw_only=True):
 
         at = origin.below("spec")
         if not self.spec.catalog and not self.spec.groups:
-            help = "Name a group of the catalogue, or write an own one."
+            help = "Name a group of the catalogue, or write one of your own."
             yield Problem("policy/missing-key", at, "neither catalog nor groups says what to record", help)
         yield from _check_groups(self.spec.groups, at.below("groups"))
         for group, rule, place in self.rules(origin):
