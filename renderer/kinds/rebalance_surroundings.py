@@ -47,28 +47,43 @@ def find(spec: RebalanceSpec, site: Site) -> list[tuple[Body, Origin]]:
     return manifests.find(site.tree, patterns).objects
 
 
+_ZERO = "the operator scales the descheduler to zero and reports TargetConfigControllerDegraded"
+
+
 def _scheduler(spec: RebalanceSpec, found: list[tuple[Body, Origin]], at: Origin) -> Iterator[Problem]:
-    """OpenShift's scheduler profile (main pkg/operator/target_config_reconciler.go:1556)."""
-    schedulers = [body for body, _ in found if _is(body, "Scheduler", "config.openshift.io/")]
-    profile = str(_at(schedulers[0], "spec").get("profile") or "LowNodeUtilization") if schedulers else ""
+    """OpenShift's scheduler profile (main pkg/operator/target_config_reconciler.go:1556).
+
+    Every manifest counts, for one may be a patch of another, or a cluster's own.
+    """
+    stated = dict(_profiles(found))
+    packs, spreads = stated.get("HighNodeUtilization"), stated.get("LowNodeUtilization")
     spreading = [name for name in spec.profiles if name in LOAD_PROFILES and name != "KubeVirtRelieveAndMigrate"]
-    if profile == "HighNodeUtilization" and spreading:
+    if packs and spreading:
         message = (
-            f"scheduler profile HighNodeUtilization packs what {' and '.join(spreading)} spreads: "
-            "the operator scales the descheduler to zero and reports TargetConfigControllerDegraded"
+            f"scheduler profile HighNodeUtilization ({packs}) packs what {' and '.join(spreading)} spreads: {_ZERO}"
         )
-        help = "Change one of the two."
+        help = "Change one of the two, or narrow manifests to those of these clusters."
         yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
-    if "CompactAndScale" in spec.profiles and profile in ("", "LowNodeUtilization"):
-        stated = "the default scheduler profile, LowNodeUtilization," if not profile else f"scheduler profile {profile}"
-        message = (
-            f"{stated} spreads what CompactAndScale packs: "
-            "the operator scales the descheduler to zero and reports TargetConfigControllerDegraded"
-        )
+    if "CompactAndScale" in spec.profiles and (spreads or not stated):
+        message = f"scheduler profile LowNodeUtilization ({spreads}) spreads what CompactAndScale packs: {_ZERO}"
+        if not spreads:
+            message = (
+                "the default scheduler profile, LowNodeUtilization, spreads what CompactAndScale packs: pods go round "
+                "for ever, for the operator refuses it only where a Scheduler states the profile"
+            )
         help = "Name the Scheduler manifest with profile: HighNodeUtilization under manifests, or drop CompactAndScale."
         yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
-    if profile == "HighNodeUtilization" and spec.moves_machines:
-        yield _fights("profile HighNodeUtilization", at)
+    if packs and spec.moves_machines:
+        yield _fights(f"profile HighNodeUtilization ({packs})", at)
+
+
+def _profiles(found: list[tuple[Body, Origin]]) -> Iterator[tuple[str, str]]:
+    """The scheduler profiles that manifests state, each with its place; none is OpenShift's LowNodeUtilization."""
+    for body, origin in found:
+        profile = _at(body, "spec").get("profile")
+        if _is(body, "Scheduler", "config.openshift.io/") and isinstance(profile, str) and profile:
+            place = origin.below("spec", "profile").position
+            yield profile, f"{place.file}:{place.line}"
 
 
 def _fights(scheduler: str, at: Origin) -> Problem:
