@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -14,7 +13,6 @@ from pathlib import Path
 
 from renderer import documents
 
-CACHE = "kubevirt-policy-testbed"
 SECONDS = 300
 _RULE = re.compile(r'.*: group ("(?:[^"\\]|\\.)*"), rule ([0-9]+), ')
 _ALERT = re.compile(r"\s+alertname: (.*), time: ")
@@ -36,23 +34,11 @@ class Ended:
     lines: tuple[str, ...] = ()
 
 
-def find(given: str | None) -> Path | None:
-    """The program: as given, on PATH, or where the test bed of this project puts what it builds."""
-    if given is not None:
-        found = shutil.which(given)
-        return Path(found).absolute() if found else None
-    on_path = shutil.which("promtool")
-    return Path(on_path).absolute() if on_path else next(iter(sorted(_built(), key=_modified, reverse=True)), None)
-
-
-def _built() -> Iterable[Path]:
-    base = os.environ.get("XDG_CACHE_HOME")
-    cache = (Path(base) if base else Path.home() / ".cache") / CACHE
-    return [*cache.glob("promtool"), *cache.glob("*/promtool")]
-
-
-def _modified(path: Path) -> float:
-    return path.stat().st_mtime
+def find(given: str | None, built: Iterable[Path] = ()) -> Path | None:
+    """The program: as given; else on PATH; else the first of those that were built."""
+    if found := shutil.which(given or "promtool"):
+        return Path(found).absolute()
+    return next(iter(built), None) if given is None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from renderer import promtool
+from renderer.commands import testbed
 from renderer.promtool import with_rules
 
 FILES = {
@@ -72,6 +74,32 @@ def test_a_path_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     program = _program(tmp_path, "#!/bin/sh\n")
     monkeypatch.chdir(tmp_path)
     assert promtool.find("./promtool") == program
+
+
+def test_the_one_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = tmp_path / "built"
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert promtool.find(None) is None
+    assert promtool.find(None, [built]) == built
+    assert promtool.find("other", [built]) is None
+    (tmp_path / "bin").mkdir()
+    program = _program(tmp_path / "bin", "#!/bin/sh\n")
+    assert promtool.find(None, [built]) == program
+
+
+def test_of_the_test_bed_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for age, name in enumerate(("new", "old")):
+        folder = tmp_path / "kubevirt-policy-testbed" / name
+        folder.mkdir(parents=True)
+        os.utime(_program(folder, ""), (1000 - age, 1000 - age))
+    assert [path.parent.name for path in testbed.promtools()] == ["new", "old"]
+
+
+def test_an_installed_program_knows_no_test_bed(tmp_path: Path) -> None:
+    assert testbed.promtools(tmp_path) == ()
+    assert "test bed" not in testbed.advice(tmp_path)
+    assert "python -m tests.testbed.build prometheus" in testbed.advice()
 
 
 def test_no_program(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import click
 
 from renderer import catalog, documents, emit, promql, promtool
 from renderer.catalog.unit_tests import unit_tests
-from renderer.commands import options
+from renderer.commands import options, testbed
 from renderer.commands.errors import CannotRun
 from renderer.kinds import rule_objects
 from renderer.kinds.base import Site
@@ -28,10 +28,6 @@ from renderer.promtool import Ended
 from renderer.releases import prometheus
 from renderer.report import Report
 
-_MISSING = (
-    "promtool is not there. It comes with Prometheus: put it on PATH, name it with --promtool, or build it with the "
-    "test bed of this project (python -m tests.testbed.build prometheus)."
-)
 _SHOWN = 12
 
 
@@ -71,9 +67,10 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
     outcome = repository.run(allow_empty=given.allow_empty, only=clusters)
     findings, summary = list(outcome.findings), "Nothing was tested: mend the errors first."
     if not outcome.failed:
-        found = promtool.find(program)
+        found = promtool.find(program, testbed.promtools())
         if found is None:
-            raise CannotRun(_MISSING if program is None else f"--promtool {program}: there is no such program.")
+            missing = f"--promtool {program}: there is no such program."
+            raise CannotRun(missing if program is not None else f"promtool is not there. {testbed.advice()}")
         wanted = {name: one for name, one in outcome.rendered.items() if not clusters or name in clusters}
         jobs = list(_jobs(wanted))
         tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
