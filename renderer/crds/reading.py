@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from renderer import documents
 from renderer.model import Body, Once, Path, Tree, TreeError, walk
+from renderer.values import Value, field
 
 if TYPE_CHECKING:
     from renderer.crds.validating import Rules
@@ -18,8 +18,7 @@ Schema: TypeAlias = dict[str, Any]
 _KIND = "CustomResourceDefinition"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Value, frozen=True):
     """What an API server would refuse, and at which field."""
 
     path: Path
@@ -27,11 +26,11 @@ class Fault:
     help: str
 
 
-@dataclass(frozen=True, eq=False)
 class Version:
     """One served version of a kind."""
 
-    schema: Schema
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
 
     @cached_property
     def _rules(self) -> Rules:
@@ -44,8 +43,7 @@ class Version:
         return self._rules.faults(body)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Definition:
+class Definition(Value, frozen=True, eq=False):
     """One CustomResourceDefinition: its served versions by name."""
 
     group: str
@@ -67,8 +65,7 @@ Definitions: TypeAlias = dict[tuple[str, str], Definition]
 """By group and kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Value, frozen=True):
     """The definitions in a file or folder, and in words what of it cannot be used."""
 
     definitions: Definitions = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Any
 
 from renderer import crds
 from renderer.model import Origin, Problem, Tree
-from renderer.releases.descheduler_operator import API_VERSION, CRD, SCHEMAS, TABLE, Schema
+from renderer.releases.descheduler_operator import API_VERSION, CRD, SCHEMAS, TABLE, Schema, minor
 from renderer.values import Value
 
 
@@ -35,6 +35,16 @@ def unusable(exported: crds.Exported, at: Origin) -> Iterator[Problem]:
     """What of the exported definitions cannot be used."""
     for reason in exported.unusable:
         yield Problem("build/crds", at, reason, "Export them anew: kubectl get crd NAME -o yaml")
+
+
+def unsettled(schema: Schema, since: int) -> str:
+    """Where the version does not tell whether the operator has that schema, or the next one that has it all."""
+    if not schema.unsettled or since != minor(schema.name) + 1:
+        return ""
+    return (
+        f" Operators {schema.unsettled} exist with schema {schema.name} and with 4.{since}: export the cluster's CRD "
+        "and name it in Cluster.spec.crds, which decides."
+    )
 
 
 def _nearest(stated: str, spec: dict[str, Any]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from renderer.kinds import kube_descheduler, rebalance_background, rebalance_surroundings
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
+from renderer.kinds.operator_schema import unsettled
 from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler_operator as operator
@@ -25,7 +26,7 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
         return
     for schema in known:
         yield from _judge(spec, schema, at)
-    yield from _judge_query(spec, at)
+    yield from _judge_query(spec, known, at)
     yield from rebalance_background.on_operator(spec, known, site, at)
     yield from rebalance_surroundings.judge(spec, known, site, at)
     yield from _node_tuning(spec, site, at, policy)
@@ -127,7 +128,7 @@ def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator
         since = METRICS[metric].since
         message = f"{schema.title} does not know utilization {metric}: {operator.OLD_POLICY}"
         help = f"It came with schema 4.{since}. Write utilization: CPUCombined there, the nearest that it knows."
-        help += _unsettled(schema) if since == operator.minor(schema.name) + 1 else ""
+        help += unsettled(schema, since)
         yield Problem("rebalance/unsupported", at, message, help)
 
 
@@ -161,22 +162,17 @@ def _cooldown(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Probl
     if spec.migration_cooldown is None or "devMigrationCooldown" in schema.customizations:
         return
     message = f"{schema.title} has no migration cooldown: server-side apply refuses the object"
-    help = f"Remove it there; the fields came with schema 4.23.{_unsettled(schema)}"
+    help = f"Remove it there; the fields came with schema 4.23.{unsettled(schema, 23)}"
     yield Problem("rebalance/unsupported", at, message, help)
 
 
-def _unsettled(schema: Schema) -> str:
-    """Where the version does not tell which schema it is."""
-    if not schema.unsettled:
-        return ""
-    return (
-        f" Operators {schema.unsettled} exist with that schema and with the next: export the cluster's CRD and name it "
-        "in Cluster.spec.crds, which decides."
-    )
+def _judge_query(spec: RebalanceSpec, known: Sequence[Schema], at: Origin) -> Iterator[Problem]:
+    """Records that the operator does not make, and the one built-in metric that is no ratio: it counts busy cores
+    (cluster-monitoring-operator prometheus-rule)."""
+    if isinstance(spec.metric, Query):
+        from renderer.kinds import rebalance_records  # late: it needs the PromQL parser
 
-
-def _judge_query(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
-    """The one built-in metric that is no ratio: it counts busy cores (cluster-monitoring-operator prometheus-rule)."""
+        yield from rebalance_records.judge(spec.metric, known, at.below("utilization", "query"))
     if spec.metric == "CPUUsage":
         message = (
             f"PrometheusCPUUsage asks for {METRICS['CPUUsage'].query}, the number of busy cores: "

@@ -41,3 +41,34 @@ QUERY_PREFIX = "query:"
 
 AVERAGES = "descheduler:averageworkers"
 """What the names of records begin with that are one figure for all workers (`descheduler-rules` of release-4.22)."""
+
+PREFIX = "descheduler:"
+"""What the operator's records begin with (its PrometheusRule `descheduler-rules`)."""
+
+_FIRST = (
+    "nodeutilization:cpu",
+    "averageworkersutilization:cpu",
+    "nodepressure:cpu",
+    "combined_utilization_and_pressure",
+)
+_LATER = (
+    "nodeutilization:memory",
+    "averageworkersutilization:memory",
+    "averageworkerspressure:cpu",
+    "nodepressure:memory",
+    "averageworkerspressure:memory",
+)
+_DEVIATING = ("nodeutilization:cpu", "nodeutilization:memory", "nodepressure:cpu", "nodepressure:memory")
+_DISTANCES = ("ideal_point_positive_distance", "linear_amplified_ideal_point_positive_distance:k3")
+
+RECORDS: dict[str, int] = {
+    **{f"{PREFIX}{name}:avg1m": 18 for name in _FIRST},
+    **{f"{PREFIX}{name}:avg1m": 21 for name in _LATER},
+    **{f"{PREFIX}{name}:avg1m:positivedeviation": 21 for name in _DEVIATING},
+    **{f"{PREFIX}node:{name}:avg1m": 21 for name in _DISTANCES},
+    **{f"{PREFIX}{name}:p66_5m:positivedeviation": 23 for name in _DEVIATING},
+    **{f"{PREFIX}node:{name}:p66_5m": 23 for name in (*_DISTANCES, "actuation_priority")},
+    **{f"{PREFIX}node:{name}:10m": 23 for name in ("eviction_count", "cooldown_multiplier")},
+}
+"""The first schema that makes each record (bindata/assets/kube-descheduler/prometheusrule.yaml of release-4.18:35,
+release-4.21:109, main:188)."""
