@@ -119,3 +119,20 @@ def _hidden(path: str, kustomization: Body) -> Iterator[str]:
     for resource in resources if isinstance(resources, list) else []:
         if isinstance(resource, str) and ("://" in resource or resource.startswith("git@") or "?ref=" in resource):
             yield f"{path}: {resource} is remote"
+
+
+def of_kind(body: Body, kind: str, api: str) -> bool:
+    """Whether an object is of a kind, in any version of the group that `api` begins with."""
+    return body.get("kind") == kind and str(body.get("apiVersion", "")).startswith(api)
+
+
+def below(node: Any, *path: str) -> dict[str, Any]:
+    """The mapping at a path of something foreign; empty where there is none."""
+    for step in path:
+        node = node.get(step) if isinstance(node, dict) else None
+    return node if isinstance(node, dict) else {}
+
+
+def entries(node: Any, of: type = dict) -> list[Any]:
+    """The entries of a list that are of a type; none where it is no list."""
+    return [item for item in node if isinstance(item, of)] if isinstance(node, list) else []

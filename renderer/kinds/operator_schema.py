@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renderer import crds
+from renderer.kinds.manifests import below, entries
 from renderer.model import Origin, Problem, Tree
 from renderer.releases.descheduler_operator import API_VERSION, CRD, SCHEMAS, TABLE, Schema, minor
 from renderer.values import Value
@@ -27,7 +28,7 @@ def settle(stated: tuple[str, ...], tree: Tree, path: str, at: Origin) -> Settle
     group, _, version = API_VERSION.partition("/")
     definition = exported.definitions.get((group, "KubeDescheduler"))
     served = definition.versions.get(version) if definition else None
-    present = _nearest(stated[0], _at(served.schema, "properties", "spec", "properties") if served else {})
+    present = _nearest(stated[0], below(served.schema, "properties", "spec", "properties") if served else {})
     return Settled(tuple(dict.fromkeys((present, *stated[1:]))), list(unusable(exported, at)))
 
 
@@ -57,21 +58,13 @@ def _nearest(stated: str, spec: dict[str, Any]) -> str:
 
 def _holds(schema: Schema, spec: dict[str, Any]) -> bool:
     """Whether a CRD's `spec` has exactly the fields, profiles and rules of a schema."""
-    profiles = _at(spec, "profiles")
-    custom = _at(spec, "profileCustomizations", "properties")
-    low, names = _at(custom, "devLowNodeUtilizationThresholds"), _at(profiles, "items").get("enum")
+    profiles = below(spec, "profiles")
+    custom = below(spec, "profileCustomizations", "properties")
+    low = below(custom, "devLowNodeUtilizationThresholds")
     return (
-        isinstance(names, list)
-        and schema.profiles == {name for name in names if isinstance(name, str)}
+        schema.profiles == set(entries(below(profiles, "items").get("enum"), of=str))
         and schema.customizations == custom.keys()
-        and schema.limits == _at(spec, "evictionLimits", "properties").keys()
+        and schema.limits == below(spec, "evictionLimits", "properties").keys()
         and schema.low_default == ("default" in low)
         and schema.rules == ("x-kubernetes-validations" in profiles)
     )
-
-
-def _at(node: Any, *path: str) -> dict[str, Any]:
-    """The mapping at a path; empty where there is none."""
-    for step in path:
-        node = node.get(step) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else {}

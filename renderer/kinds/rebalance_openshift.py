@@ -119,7 +119,7 @@ def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator
     metric = spec.metric
     if metric is None:
         return
-    if "devActualUtilizationProfile" not in schema.customizations:
+    if not schema.takes_metrics:
         message = f"{schema.title} measures load by what pods request, and nothing else"
         yield Problem(
             "rebalance/unsupported", at, message, "Leave utilization out there; metrics came with schema 4.18."

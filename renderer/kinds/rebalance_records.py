@@ -18,7 +18,7 @@ def judge(query: Query, known: Sequence[Schema], at: Origin) -> Iterator[Problem
     """Each record that an operator does not make; one that takes no query at all has been told already."""
     names = sorted(name for name in promql.parse(query.query).metrics if name.startswith(PREFIX))
     for schema in known:
-        if "devActualUtilizationProfile" in schema.customizations:
+        if schema.takes_metrics:
             for name in names:
                 if RECORDS.get(name, minor(schema.name) + 1) > minor(schema.name):
                     place = documents.within(at, *promql.place(query.query, name))

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from renderer.kinds import manifests
+from renderer.kinds import manifests, rebalance_pressure
 from renderer.kinds.base import Site
 from renderer.kinds.fields import leaves_repository, shown
-from renderer.kinds.kube_descheduler import PRESSURE_ARGUMENT
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
 from renderer.releases import hyperconverged
 from renderer.releases.descheduler_operator import Schema
-from renderer.releases.operator_metrics import METRICS
 
-_ROLE = "machineconfiguration.openshift.io/role"
 _PARALLEL, _OUTBOUND = 5, 2
 """KubeVirt's migrations at one time in a cluster and out of one node."""
 
@@ -25,7 +22,7 @@ def judge(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) 
     found = find(spec, site)
     yield from _scheduler(spec, found, at)
     yield from migration_limits(spec, found, site, at)
-    yield from _pressure(spec, known, found, site, at)
+    yield from rebalance_pressure.judge(spec, known, found, site, at)
 
 
 def judge_upstream(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
@@ -80,8 +77,8 @@ def _scheduler(spec: RebalanceSpec, found: list[tuple[Body, Origin]], at: Origin
 def _profiles(found: list[tuple[Body, Origin]]) -> Iterator[tuple[str, str]]:
     """The scheduler profiles that manifests state, each with its place; none is OpenShift's LowNodeUtilization."""
     for body, origin in found:
-        profile = _at(body, "spec").get("profile")
-        if _is(body, "Scheduler", "config.openshift.io/") and isinstance(profile, str) and profile:
+        profile = manifests.below(body, "spec").get("profile")
+        if manifests.of_kind(body, "Scheduler", "config.openshift.io/") and isinstance(profile, str) and profile:
             place = origin.below("spec", "profile").position
             yield profile, f"{place.file}:{place.line}"
 
@@ -96,12 +93,12 @@ def _fights(scheduler: str, at: Origin) -> Problem:
 
 def _packs(body: Body) -> bool:
     """Whether a scheduler configuration prefers full nodes."""
-    if not _is(body, "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io/"):
+    if not manifests.of_kind(body, "KubeSchedulerConfiguration", "kubescheduler.config.k8s.io/"):
         return False
     return any(
-        _at(plugin, "args", "scoringStrategy").get("type") == "MostAllocated"
-        for profile in _list(body.get("profiles"))
-        for plugin in _list(profile.get("pluginConfig"))
+        manifests.below(plugin, "args", "scoringStrategy").get("type") == "MostAllocated"
+        for profile in manifests.entries(body.get("profiles"))
+        for plugin in manifests.entries(profile.get("pluginConfig"))
     )
 
 
@@ -141,10 +138,10 @@ def _limits(body: Body, site: Site) -> tuple[Any, Any] | None:
     one are for new objects (kubevirt pkg/virt-config/virt-config.go)."""
     release, api = site.releases[0].hyperconverged, str(body.get("apiVersion"))
     if body.get("kind") == "HyperConverged" and api in hyperconverged.LIVE_MIGRATION:
-        settings = _at(body, *hyperconverged.LIVE_MIGRATION[api])
+        settings = manifests.below(body, *hyperconverged.LIVE_MIGRATION[api])
         outbound = release.outbound_migrations if release else _OUTBOUND
-    elif _is(body, "KubeVirt", "kubevirt.io/"):
-        settings, outbound = _at(body, "spec", "configuration", "migrations"), _OUTBOUND
+    elif manifests.of_kind(body, "KubeVirt", "kubevirt.io/"):
+        settings, outbound = manifests.below(body, "spec", "configuration", "migrations"), _OUTBOUND
     else:
         return None
     given = settings.get("parallelMigrationsPerCluster"), settings.get("parallelOutboundMigrationsPerNode")
@@ -159,54 +156,3 @@ def _or(value: Any, default: int) -> Any:
 def _stated(value: Any) -> str:
     """A limit as it stands in its manifest."""
     return f'"{shown(value)}", a text that the API server refuses,' if isinstance(value, str) else shown(value)
-
-
-def _pressure(
-    spec: RebalanceSpec, known: Sequence[Schema], found: list[tuple[Body, Origin]], site: Site, at: Origin
-) -> Iterator[Problem]:
-    """Profiles and metrics that need the kernel's pressure metrics, with nothing here that turns them on."""
-    checked = spec.moves_machines and any(schema.pressure_check for schema in known)
-    reads = any("devActualUtilizationProfile" in schema.customizations for schema in known)
-    measured = reads and isinstance(spec.metric, str) and METRICS[spec.metric].needs_pressure
-    dark = [pool for pool in site.worker_pools if not any(_enables(body, pool) for body, _ in found)]
-    if spec.pressure_stall.enable or not dark or not (checked or measured):
-        return
-    effect = (
-        "the operator looks for /proc/pressure on the node it runs on and scales the descheduler to zero without it"
-        if checked
-        else "the metric has no samples without them, and no node is balanced"
-    )
-    message = f"nothing here turns on pressure metrics for {_pools(dark)}: {effect}"
-    help = (
-        "Write pressureStall: {enable: true}, which reboots the nodes, or name the manifests that set psi=1 "
-        "under manifests."
-    )
-    yield Problem("rebalance/no-pressure-metrics", at.below("profiles"), message, help)
-
-
-def _pools(names: list[str]) -> str:
-    return f"pool{'s' if len(names) > 1 else ''} {' and '.join(names)}"
-
-
-def _enables(body: Body, pool: str) -> bool:
-    """Whether a manifest sets the kernel argument for a pool; a PerformanceProfile is taken to be for every pool."""
-    if _is(body, "MachineConfig", "machineconfiguration.openshift.io/"):
-        role = _at(body, "metadata", "labels").get(_ROLE)
-        return role == pool and PRESSURE_ARGUMENT in _list(_at(body, "spec").get("kernelArguments"), of=str)
-    if _is(body, "PerformanceProfile", "performance.openshift.io/"):
-        return PRESSURE_ARGUMENT in _list(_at(body, "spec").get("additionalKernelArgs"), of=str)
-    return False
-
-
-def _is(body: Body, kind: str, api: str) -> bool:
-    return body.get("kind") == kind and str(body.get("apiVersion", "")).startswith(api)
-
-
-def _at(node: Any, *path: str) -> dict[str, Any]:
-    for step in path:
-        node = node.get(step) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else {}
-
-
-def _list(node: Any, of: type = dict) -> list[Any]:
-    return [item for item in node if isinstance(item, of)] if isinstance(node, list) else []

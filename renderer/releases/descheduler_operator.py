@@ -72,6 +72,11 @@ class Schema:
         return f"descheduler operator {self.installed} (schema {self.name})"
 
     @property
+    def takes_metrics(self) -> bool:
+        """Whether load is measured by anything but what pods request."""
+        return "devActualUtilizationProfile" in self.customizations
+
+    @property
     def rules(self) -> bool:
         return self.conflict is Conflict.REFUSED
 

@@ -72,3 +72,11 @@ RECORDS: dict[str, int] = {
 }
 """The first schema that makes each record (bindata/assets/kube-descheduler/prometheusrule.yaml of release-4.18:35,
 release-4.21:109, main:188)."""
+
+PRESSURE = "node_pressure_"
+"""What the names of node-exporter's series begin with that tell the kernel's pressure metrics."""
+
+BY_PRESSURE = frozenset(
+    name for name in RECORDS if any(word in name for word in ("pressure", "ideal_point", "actuation_priority"))
+)
+"""Those of the operator's records that are made of them: without, they have no samples."""
