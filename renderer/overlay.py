@@ -219,8 +219,8 @@ def _annotation(key: str, value: str, origin: Origin) -> Field:
 
 def _flux(key: str, value: str, base: Base | None, place: Origin, problems: list[Problem]) -> Iterator[Field]:
     theirs = _base_annotation(base, key)
-    if theirs not in ("", value):
-        problems.append(_contradiction(base, key, theirs, value, place))
+    if base is not None and theirs not in ("", value):
+        problems.append(_contradiction(base, key, theirs, value))
     yield _annotation(key, value, place)
 
 
@@ -229,7 +229,7 @@ def _sync_options(ours: dict[str, str], base: Base | None, problems: list[Proble
     for option in filter(None, (part.strip() for part in _base_annotation(base, SYNC_OPTIONS).split(","))):
         name, value = (part.strip() for part in option.partition("=")[::2])
         if base is not None and ours.get(name, value) != value:
-            problems.append(_contradiction(base, SYNC_OPTIONS, option, f"{name}={ours[name]}", base.origin))
+            problems.append(_contradiction(base, SYNC_OPTIONS, option, f"{name}={ours[name]}"))
         if base is not None and name in _RECREATING and value.lower() == "true":
             problems.append(_destructive(base, SYNC_OPTIONS, option))
         options.setdefault(name, value)
@@ -275,7 +275,8 @@ def _not_applied(base: Base, path: tuple[str, str], value: object, engine: str) 
     return Problem("base/conflict", base.origin.below("metadata", *path), message, "Remove it, or use form: none.")
 
 
-def _contradiction(base: Base | None, key: str, theirs: str, ours: str, fallback: Origin) -> Problem:
-    origin = base.origin.below("metadata", "annotations", key) if base else fallback
+def _contradiction(base: Base, key: str, theirs: str, ours: str) -> Problem:
     message = f"the base says {key}: {theirs}, and what is rendered there needs {ours}, so that the object is safe"
-    return Problem("base/conflict", origin, message, "Remove it from the base.")
+    return Problem(
+        "base/conflict", base.origin.below("metadata", "annotations", key), message, "Remove it from the base."
+    )

@@ -49,7 +49,6 @@ class Rendered(Value, frozen=True):
 
     overlay: Overlay
     site: Site | None
-    crds: str | None
     policies: tuple[Decoded[Policy], ...] = ()
     """Those that apply to the cluster."""
 
@@ -175,9 +174,9 @@ def _ask(shape: Shape, tree: Tree) -> _Asked:
 def _render(asked: _Asked, shape: Shape, bases: BaseReader, folder: str) -> tuple[Rendered, list[Problem]]:
     """The overlay of clusters that are alike in everything, and what their base has to do with it."""
     first = shape.members[0]
-    spec, folder = first.value.spec, f"{folder}/{first.value.metadata.name}"
+    folder = f"{folder}/{first.value.metadata.name}"
     if asked.site is None:
-        return Rendered(Overlay({}), None, spec.crds), []
+        return Rendered(Overlay({}), None), []
     site, problems = moved(asked.site, first.value, first.origin, shape.facts[0]), list[Problem]()
     base = _base(site, bases, folder, problems)
     fields = Spelling()
@@ -190,10 +189,10 @@ def _render(asked: _Asked, shape: Shape, bases: BaseReader, folder: str) -> tupl
     if base is not None:
         problems.extend(_without_effect(shape.policies, asked, site, base))
     if site.operator.base is not None and base is None:
-        return Rendered(Overlay({}), site, spec.crds), problems
+        return Rendered(Overlay({}), site), problems
     built = overlay.build(folder, site, base, fields.fields, asked.manifests, asked.policies)
     problems.extend(built.problems)
-    return Rendered(built.overlay, site, spec.crds, tuple(shape.policies)), problems
+    return Rendered(built.overlay, site, tuple(shape.policies)), problems
 
 
 def _base(site: Site, bases: BaseReader, folder: str, problems: list[Problem]) -> Base | None:

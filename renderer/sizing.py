@@ -70,17 +70,15 @@ class Step(StrEnum):
 
 
 class Sized(Value, frozen=True, kw_only=True):
-    """The limit of each of a component's `processes`.
+    """The limit of each process of a component.
 
-    `need_milli` is the sustained rate in milli-QPS that ends the storm in time, `seconds_milli` how long the
-    storm takes under `limit`, in milliseconds; both are rounded up.  `missed` says that it takes too long.
+    `seconds_milli` is how long the storm takes under `limit`, in milliseconds, rounded up.  `missed` says that it
+    takes too long.
     """
 
     limit: Limit
     step: Step
     bounds: Bounds
-    processes: int
-    need_milli: int
     seconds_milli: int
     missed: bool
 
@@ -88,14 +86,11 @@ class Sized(Value, frozen=True, kw_only=True):
 class Sizing(Value, frozen=True, kw_only=True):
     """The result for all four components.
 
-    `safe_qps` is the load that the API server can take, `None` where its headroom is not known; `worst_case`
-    what all processes together can ask of it.
+    `safe_qps` is the load that the API server can take, `None` where its headroom is not known.
     """
 
     components: Mapping[Component, Sized]
     safe_qps: int | None
-    worst_case: Limit
-    virt_api_replicas: int
 
 
 class _Range(Value, frozen=True, kw_only=True):
@@ -141,12 +136,7 @@ def size(
         before = previous[component].qps if component in previous else None
         qps, step = decide(need_milli(component, demand), before, bounds=within, tolerated=around)
         sized[component] = _sized(component, demand, qps, step, within)
-    return Sizing(
-        components=sized,
-        safe_qps=safe,
-        worst_case=worst_case({component: each.limit for component, each in sized.items()}, demand.nodes),
-        virt_api_replicas=replicas(demand.nodes),
-    )
+    return Sizing(components=sized, safe_qps=safe)
 
 
 def replicas(nodes: int) -> int:
@@ -279,8 +269,6 @@ def _sized(component: Component, demand: Demand, qps: int, step: Step, within: B
         limit=limit,
         step=step,
         bounds=within,
-        processes=processes(component, demand.nodes),
-        need_milli=need_milli(component, demand),
         seconds_milli=seconds_milli,
         missed=seconds_milli > 1000 * demand.seconds,
     )

@@ -62,6 +62,10 @@ def qps(free: int) -> Headroom:
     return Headroom(free_qps=free)
 
 
+def limits_of(sizing: Sizing) -> dict[Component, Limit]:
+    return {component: sized.limit for component, sized in sizing.components.items()}
+
+
 def rates(sizing: Sizing) -> dict[Component, int]:
     return {component: sized.limit.qps for component, sized in sizing.components.items()}
 
@@ -128,27 +132,27 @@ def test_time_of_the_storm(sizing: Sizing, component: Component, seconds_milli: 
 
 
 @pytest.mark.parametrize(
-    ("sizing", "replicas", "safe"),
-    [(B1, 10, 999), (B3, 10, 249), (B5, 3, None), (B7, 2, 499)],
+    ("sizing", "safe"),
+    [(B1, 999), (B3, 249), (B5, None), (B7, 499)],
 )
-def test_replicas_and_safe_load(sizing: Sizing, replicas: int, safe: int | None) -> None:
-    assert (sizing.virt_api_replicas, sizing.safe_qps) == (replicas, safe)
+def test_safe_load(sizing: Sizing, safe: int | None) -> None:
+    assert sizing.safe_qps == safe
 
 
 @pytest.mark.parametrize(
-    ("sizing", "need"),
+    ("machines", "seconds", "need"),
     [
-        (B1, 89_801),
-        (B2, 299_335),
-        (B4, 435_484),
-        (run(100, 8000), 239_468),
-        (run(100, 7000), 209_535),
-        (run(100, 7300), 218_515),
-        (run(100, 4800), 143_681),
+        (3000, 900, 89_801),
+        (10000, 900, 299_335),
+        (1000, 60, 435_484),
+        (8000, 900, 239_468),
+        (7000, 900, 209_535),
+        (7300, 900, 218_515),
+        (4800, 900, 143_681),
     ],
 )
-def test_need_of_the_controller(sizing: Sizing, need: int) -> None:
-    assert sizing.components[CONTROLLER].need_milli == need
+def test_need_of_the_controller(machines: int, seconds: int, need: int) -> None:
+    assert need_milli(CONTROLLER, Demand(nodes=100, virtual_machines=machines, seconds=seconds)) == need
 
 
 def test_share_of_the_headroom_is_the_cap() -> None:
@@ -248,7 +252,7 @@ def test_enforced_floor_that_wavers_is_not_followed_down() -> None:
 
 @pytest.mark.parametrize(
     ("nodes", "expected"),
-    [(1, 1), (2, 2), (19, 2), (20, 2), (29, 2), (30, 3), (99, 9), (100, 10), (500, 50)],
+    [(1, 1), (2, 2), (6, 2), (19, 2), (20, 2), (29, 2), (30, 3), (99, 9), (100, 10), (500, 50)],
 )
 def test_virt_api_replicas(nodes: int, expected: int) -> None:
     assert replicas(nodes) == expected
@@ -325,7 +329,7 @@ def test_worst_case_counts_every_process() -> None:
     high_burst = dict.fromkeys(Component, Limit(qps=200, burst=400))
     assert worst_case(high_burst, 100) == Limit(qps=24_200, burst=48_400)
     assert worst_case({HANDLER: Limit(qps=50, burst=100)}, 100) == Limit(qps=5_000, burst=10_000)
-    assert B1.worst_case == Limit(qps=9_200, burst=18_400)
+    assert worst_case(limits_of(B1), 100) == Limit(qps=9_200, burst=18_400)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +413,8 @@ def test_any_result(
     sizing = size(demand=demand, headroom=headroom, unhealthy=unhealthy, enforce=enforce, previous=previous)
     assert list(sizing.components) == list(Component)
     assert {type(each) for each in integers(sizing)} == {int}
-    assert sizing.worst_case.burst == 2 * sizing.worst_case.qps
+    whole = worst_case(limits_of(sizing), demand.nodes)
+    assert whole.burst == 2 * whole.qps
     for component, sized in sizing.components.items():
         assert sized.limit.burst == 2 * sized.limit.qps
         assert sized.limit.qps >= sized.bounds.floor >= 10
@@ -424,12 +429,12 @@ def test_any_result(
 @given(demand=demands, headroom=headrooms, unhealthy=unhealthies, enforce=st.booleans())
 def test_first_result(demand: Demand, headroom: Headroom, unhealthy: int, enforce: bool) -> None:
     sizing = size(demand=demand, headroom=headroom, unhealthy=unhealthy, enforce=enforce, previous={})
-    for sized in sizing.components.values():
+    for component, sized in sizing.components.items():
         assert sized.step is Step.NEW
         assert sized.bounds.floor <= sized.limit.qps <= sized.bounds.cap
         assert on_grid(sized.bounds.floor)
         assert on_grid(sized.bounds.cap)
-        assert sized.limit.qps == sized.bounds.cap or 1000 * sized.limit.qps >= sized.need_milli
+        assert sized.limit.qps == sized.bounds.cap or 1000 * sized.limit.qps >= need_milli(component, demand)
         assert sized.limit.qps == sized.bounds.cap or not sized.missed
 
 
@@ -541,4 +546,4 @@ def test_grid_values_are_the_nearest(qps: int) -> None:
 def test_sized_values_cannot_be_changed() -> None:
     sized: Sized = B1.components[CONTROLLER]
     with pytest.raises(AttributeError):
-        sized.need_milli = 1  # type: ignore[misc]
+        sized.seconds_milli = 1  # type: ignore[misc]

@@ -91,9 +91,9 @@ class Judge:
                 self._put(target, place, Mismatch("build/no-crd", message, "Export it from the cluster as well."))
 
     def _definitions(self, target: Target) -> crds.Definitions:
-        if target.crds is None:
+        if target.site.crds is None:
             return self.given
-        exported = crds.read(self.work.tree, target.crds)
+        exported = crds.read(self.work.tree, target.site.crds)
         for problem in operator_schema.unusable(exported, target.site.origin.below("spec", "crds")):
             self._put(target, problem.origin.position, Mismatch(problem.code, problem.message, problem.help))
         return {**self.given, **exported.definitions}

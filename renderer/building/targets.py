@@ -31,7 +31,6 @@ class Target:
     folder: str
     overlay: Overlay
     site: Site
-    crds: str | None
 
     @property
     def operator(self) -> OperatorObject:
@@ -90,9 +89,9 @@ def targets(outcome: Outcome, only: Iterable[str]) -> list[Target]:
             continue
         alone = name if one.site.operator.base else ""
         apart = tuple((group, *files.items()) for group, files in one.overlay.apart.items())
-        key = (alone, one.crds, one.site.operator, apart, *one.overlay.files.items())
+        key = (alone, one.site.crds, one.site.operator, apart, *one.overlay.files.items())
         if key in found:
             found[key] = replace(found[key], names=(*found[key].names, name))
         else:
-            found[key] = Target((name,), f"{outcome.folder}/{name}", one.overlay, one.site, one.crds)
+            found[key] = Target((name,), f"{outcome.folder}/{name}", one.overlay, one.site)
     return list(found.values())

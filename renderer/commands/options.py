@@ -19,8 +19,6 @@ from renderer.report import FORMATS, Report
 from renderer.tree import DiskTree
 from renderer.values import Value, replace
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 root = click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
