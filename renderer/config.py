@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,10 +13,11 @@ from msgspec import Meta
 
 from renderer import __version__, documents
 from renderer.findings import SEVERITIES
-from renderer.kinds.fields import Strict, leaves_repository, normal, shown
+from renderer.kinds.fields import Strict, leaves_repository, normal
 from renderer.mistakes import has_null, mistakes
 from renderer.model import Finding, Origin, Position, Problem, Severity, Tree, TreeError, printable
 from renderer.pipeline import Settings
+from renderer.words import did_you_mean, shown
 
 FILE = ".kubevirt-policy.yaml"
 _NEARLY = re.compile(r"\.kubevirt[-_.]?policy\.ya?ml", re.IGNORECASE)
@@ -148,8 +148,7 @@ def _check_severity(config: Config, origin: Origin) -> Iterator[Problem]:
     for code, name in config.severity.items():
         at = Origin(origin.document, ("severity", code), key=True)
         if code not in SEVERITIES:
-            near = get_close_matches(code, SEVERITIES, 1)
-            help = f"Did you mean {near[0]}?" if near else "Write the code that the finding ends with."
+            help = did_you_mean(code, SEVERITIES) or "Write the code that the finding ends with."
             yield Problem("config/value", at, f"there is no finding {shown(code)}", help)
         elif SEVERITIES[code] is Severity.ERROR is not Severity(name):
             message = f"{code} is an error, and errors cannot be lowered"

@@ -11,10 +11,10 @@ import msgspec
 from renderer.findings import SEVERITIES
 from renderer.kinds import KINDS, Cluster, ClusterFacts, Policy
 from renderer.kinds.base import API_VERSION, check_selector
-from renderer.kinds.fields import shown
-from renderer.mistakes import choices, has_null, mistakes, suggestion
+from renderer.mistakes import choices, has_null, mistakes
 from renderer.model import Document, Origin, Problem, Severity, Tree
 from renderer.values import Value, field
+from renderer.words import did_you_mean, shown
 
 T = TypeVar("T")
 
@@ -135,7 +135,7 @@ def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
         elif not isinstance(value, str):
             yield Problem("policy/type", origin.below(name), f"{name} must be a text", f"Write {choices(known)}.")
         elif value not in known:
-            near = suggestion(value, known)
+            near = did_you_mean(value, known)
             help = near or f"Write {choices(known)}; keep other manifests in another directory."
             yield Problem("policy/value", origin.below(name), f"{name} {shown(value)} is not known here", help)
             if not near:  # somebody else's API has kinds of its own
@@ -144,5 +144,5 @@ def _foreign(data: dict[str, Any], origin: Origin) -> Iterator[Problem]:
 
 def _duplicate(key: tuple[str, str], origin: Origin, first: Origin) -> Problem:
     place = first.below("metadata", "name").position
-    message = f"{key[0]} {key[1]} is declared twice, first at {place.file}:{place.line}"
+    message = f"{key[0]} {key[1]} is declared twice, first at {place.place}"
     return Problem("policy/duplicate-name", origin.below("metadata", "name"), message, "Rename or remove one of them.")

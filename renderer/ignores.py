@@ -6,13 +6,14 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from operator import itemgetter
 
 from renderer import documents
 from renderer.findings import SEVERITIES
 from renderer.model import Finding, Position, Severity
 from renderer.values import Value
+from renderer.words import did_you_mean
 
 _NAME = r"k[a-z]*[-_. ]?policy"
 MARK = re.compile(rf"#[ \t]*{_NAME}[ \t]*[:\[a-z]".encode(), re.IGNORECASE)
@@ -92,8 +93,8 @@ def _problems(ignore: _Ignore, findings: Iterable[Finding], *, used: bool) -> It
         message = "this comment ignores nothing: it is not spelled as one that does"
         yield "ignore/unknown", message, "Write # kubevirt-policy: ignore[code] reason."
     elif ignore.code not in SEVERITIES:
-        near = get_close_matches(ignore.code, SEVERITIES, 1)
-        help = f"Did you mean {near[0]}?" if near else "Write ignore[code] with the code that the finding ends with."
+        known = "Write ignore[code] with the code that the finding ends with."
+        help = did_you_mean(ignore.code, SEVERITIES) or known
         message = f"there is no finding {ignore.code}" if ignore.code else "the comment does not say what it ignores"
         yield "ignore/unknown", message, help
     elif SEVERITIES[ignore.code] is Severity.ERROR or _raised(ignore, findings):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from renderer.kinds.fields import EXPLANATIONS, Wrong, shown
+from renderer.kinds.fields import EXPLANATIONS, Wrong
 from renderer.kinds.schema import schema_of
 from renderer.model import Origin, Path, Problem, folded
 from renderer.releases.descheduler_operator import neutral
+from renderer.words import did_you_mean, shown
 
 _TYPES = {
     "string": ("a text", "Write a text."),
@@ -131,7 +131,7 @@ def _not_among(known: Sequence[str], value: Any, at: Origin, name: str, beside: 
     if (meant := neutral(value)) is not None and meant in beside:
         message += f": it is {meant}, which stands there already, spelled as some releases of the operator do"
         return Problem("policy/value", at, message, "Remove it.")
-    return Problem("policy/value", at, message, suggestion(value, known) or help)
+    return Problem("policy/value", at, message, did_you_mean(value, known) or help)
 
 
 def _wrong_keys(rule: dict[str, Any], value: dict[str, Any], at: Origin) -> Iterator[Problem]:
@@ -194,14 +194,7 @@ def _type(value: Any) -> str:
 
 
 def _key_help(key: str, known: list[str]) -> str:
-    return suggestion(key, known) or (f"Known keys here: {', '.join(sorted(known))}." if known else "Remove it.")
-
-
-def suggestion(word: str, known: Sequence[str]) -> str:
-    """`Did you mean X?`, or nothing where no known word is near."""
-    by_case = {name.lower(): name for name in known}
-    near = [by_case[word.lower()]] if word.lower() in by_case else get_close_matches(word, known, 1)
-    return f"Did you mean {near[0]}?" if near else ""
+    return did_you_mean(key, known) or (f"Known keys here: {', '.join(sorted(known))}." if known else "Remove it.")
 
 
 def _hint(rule: dict[str, Any], key: str) -> str:

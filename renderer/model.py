@@ -31,6 +31,11 @@ class Position(Value, frozen=True, order=True):
     column: int = 1
     length: int = 1
 
+    @property
+    def place(self) -> str:
+        """`platform/prod/hco.yaml:3`: within a message about another place."""
+        return f"{self.file}:{self.line}"
+
 
 class Marks(Protocol):
     """Knows where each field of one document stands."""
@@ -213,7 +218,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def listed(help: str, items: Iterable[str]) -> str:
+def itemized(help: str, items: Iterable[str]) -> str:
     """A help and a line for each item.  The only line breaks of a help are those between them."""
     return "\n".join([help, *map(printable, items)])
 

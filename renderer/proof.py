@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from renderer import documents
 from renderer.kinds.base import OperatorObject
 from renderer.model import Body, Overlay, Path, folded
+from renderer.words import shortened
 
 Key: TypeAlias = tuple[str, str, str, str]
 """apiVersion, kind, namespace and name: what an object is known by."""
@@ -197,4 +198,4 @@ def _value(value: Any) -> str:
     if value is _MISSING:
         return "absent"
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return shortened(text, 200)

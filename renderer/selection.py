@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from difflib import get_close_matches
 
 from renderer.decode import Decoded, Fleet
 from renderer.kinds import Policy
-from renderer.kinds.fields import listed, shown
 from renderer.model import Origin, Problem
 from renderer.values import Value, field
+from renderer.words import did_you_mean, listed, shown
 
 _COMPARISONS = 50_000  # of two names each: a second or two
 
@@ -151,8 +150,8 @@ def _unknown_facts(fleet: Fleet, known: _Known) -> Iterator[Problem]:
 
 def _near(name: str, known: Collection[str], *, of: int) -> str:
     """What to do about one `of` so many unknown names; comparing many with many would take minutes."""
-    near = get_close_matches(name, known, 1) if of * len(known) <= _COMPARISONS else []
-    return f"Did you mean {near[0]}?" if near else "Declare it in a Cluster document, or remove the name."
+    near = did_you_mean(name, known) if of * len(known) <= _COMPARISONS else ""
+    return near or "Declare it in a Cluster document, or remove the name."
 
 
 def _ties(contests: Sequence[_Contest]) -> Iterator[tuple[Problem, tuple[str, ...]]]:
@@ -171,7 +170,7 @@ def _ties(contests: Sequence[_Contest]) -> Iterator[tuple[Problem, tuple[str, ..
 
 def _named(policy: Decoded[Policy]) -> str:
     position = policy.origin.below("metadata", "name").position
-    return f"{policy.value.metadata.name} ({position.file}:{position.line})"
+    return f"{policy.value.metadata.name} ({position.place})"
 
 
 def _priority(policy: Decoded[Policy]) -> Origin:

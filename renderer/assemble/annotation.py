@@ -14,6 +14,7 @@ from renderer.kinds.base import Site
 from renderer.model import Body, Path, Problem, Setting
 from renderer.releases.hyperconverged import JSONPATCH_ANNOTATION
 from renderer.values import Value
+from renderer.words import counted
 
 
 class Operation(Value, frozen=True):
@@ -87,7 +88,7 @@ def unsafe(operations: Sequence[Operation], fields: Sequence[Field], site: Site)
         yield Problem(
             f"{subject}/unsafe-modification",
             setting.origin,
-            f"this needs {_plural(len(own), 'operation')} in {JSONPATCH_ANNOTATION}: {site.releases[0].name} reports "
+            f"this needs {counted(len(own), 'operation')} in {JSONPATCH_ANNOTATION}: {site.releases[0].name} reports "
             f"TaintedConfiguration and fires UnsupportedHCOModification (severity info, {metric} {total})",
             "Expected as long as the policy is there; HyperConverged asks to remove the annotation before an upgrade.",
         )
@@ -110,10 +111,6 @@ def overlap(one: str, other: str) -> bool:
 def annotation_place(base: Base) -> str:
     """Where the base has the annotation."""
     return place(base, "metadata", "annotations", JSONPATCH_ANNOTATION)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def compact(value: Any) -> str:

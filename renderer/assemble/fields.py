@@ -45,5 +45,4 @@ def list_at(body: Body, path: Path) -> list[Any]:
 
 def place(base: Base, *path: str | int) -> str:
     """`platform/prod/hco.yaml:7`: where a field stands in the base."""
-    position = base.origin.below(*path).position
-    return f"{position.file}:{position.line}"
+    return base.origin.below(*path).position.place

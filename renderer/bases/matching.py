@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from renderer.bases.values import BaseProblem, Subject, Wanted, place
+from renderer.bases.values import BaseProblem, Subject, Wanted
 from renderer.model import Origin
 
 _LOCAL = "config.kubernetes.io/local-config"
@@ -50,22 +50,24 @@ def _group(api_version: object) -> str:
 
 def _conflict(same: Sequence[Subject]) -> BaseProblem:
     first, second = same[0], same[1]
-    message = f"{first.identity.kind} {first.identity.name} is declared here and in {place(first.origin)}"
+    message = f"{first.identity.kind} {first.identity.name} is declared here and in {first.origin.position.place}"
     help = "Keep one of the two: the object exists once in a cluster."
     return BaseProblem("base/conflict", message, help, second.origin)
 
 
 def _both(wanted: Subject, other: Subject) -> BaseProblem:
     """HyperConverged owns the KubeVirt object: what is declared of it is reverted, with an alert."""
-    message = f"{other.identity.kind} {other.identity.name} is declared beside {wanted.identity.kind} in "
-    message += f"{place(wanted.origin)}: HyperConverged reverts a KubeVirt object, and raises KubeVirtCRModified"
+    message = (
+        f"{other.identity.kind} {other.identity.name} is declared beside {wanted.identity.kind} in "
+        f"{wanted.origin.position.place}: HyperConverged reverts a KubeVirt object, and raises KubeVirtCRModified"
+    )
     return BaseProblem("base/conflict", message, "Keep one of the two.", other.origin)
 
 
 def _no_match(wanted: Wanted, same: Sequence[Subject], others: Sequence[Subject]) -> BaseProblem:
     if same:
         found = same[0].body.get("apiVersion")
-        message = f"{wanted} is declared as {found} in {place(same[0].origin)}, not as {wanted.api_version}"
+        message = f"{wanted} is declared as {found} in {same[0].origin.position.place}, not as {wanted.api_version}"
         return BaseProblem("base/no-match", message, f"Set operatorResource.apiVersion to {found}.")
     if not others:
         help = "Point to the directory that declares it, or correct operatorResource."
@@ -77,12 +79,12 @@ def _no_match(wanted: Wanted, same: Sequence[Subject], others: Sequence[Subject]
 def _described(subject: Subject) -> str:
     metadata = subject.body["metadata"]
     namespace = f"in namespace {metadata['namespace']}" if metadata.get("namespace") else "without a namespace"
-    text = f"{subject.body['kind']} {metadata['name']} {namespace} ({place(subject.origin)}"
+    text = f"{subject.body['kind']} {metadata['name']} {namespace} ({subject.origin.position.place}"
     return text + (f", changed by {_causes(subject.renamed)})" if subject.renamed else ")")
 
 
 def _causes(renamed: Sequence[Origin]) -> str:
-    return " and ".join(f"{origin.path[0]} in {place(origin)}" for origin in renamed)
+    return " and ".join(f"{origin.path[0]} in {origin.position.place}" for origin in renamed)
 
 
 def _help(wanted: Wanted, others: Sequence[Subject]) -> str:

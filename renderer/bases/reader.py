@@ -8,7 +8,7 @@ from renderer.bases.kustomization import Kustomization, Kustomizations
 from renderer.bases.matching import choose
 from renderer.bases.values import Base, BaseProblem, Subject, Wanted
 from renderer.bases.walking import Stopped, Walk
-from renderer.model import Origin, Tree, listed, printable
+from renderer.model import Origin, Tree, itemized, printable
 
 
 class BaseReader:
@@ -68,5 +68,5 @@ class BaseReader:
         origin = Origin(found.origin.document, ("components",), key=True) if isinstance(found, Kustomization) else None
         file = origin.document.file if origin else folder
         message = f"nothing on the way to the object lists our component {component}"
-        help = listed(f"Add to components: in {printable(file)}:", [f"  - {paths.relative(component, folder)}"])
+        help = itemized(f"Add to components: in {printable(file)}:", [f"  - {paths.relative(component, folder)}"])
         return BaseProblem("base/not-listed", message, help, origin)

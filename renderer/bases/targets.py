@@ -7,6 +7,7 @@ import re
 from renderer.bases.values import Refused, Subject
 from renderer.model import Body, Origin
 from renderer.values import Value
+from renderer.words import shortened
 
 _LONGEST = 253  # as long as a Kubernetes name can be
 _QUANTIFIERS = 3  # the work of a backtracking matcher grows with the length to this power
@@ -68,9 +69,10 @@ class Target(Value, frozen=True):
 
 
 def _compiled(pattern: str, origin: Origin) -> re.Pattern[str]:
-    short = pattern if len(pattern) <= 60 else f"{pattern[:57]}..."
-    message = f"the pattern {short} is not tried: only plain ones are, without repeated groups, repeats in braces"
-    message += f", look-around or more than {_QUANTIFIERS} repeats"
+    message = (
+        f"the pattern {shortened(pattern)} is not tried: only plain ones are, without repeated groups, repeats in "
+        f"braces, look-around or more than {_QUANTIFIERS} repeats"
+    )
     refused = Refused(message, "Write the name itself, or a plain pattern: kubevirt-.* is one.", origin)
     quantifiers = re.sub(rf"{_CLASS}|\\.", "", pattern).count
     if len(pattern) > _LONGEST or not _HARMLESS.fullmatch(pattern):

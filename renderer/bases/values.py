@@ -148,9 +148,3 @@ def pinned(position: Position) -> Origin:
 def unreadable(findings: Sequence[Finding]) -> list[BaseProblem]:
     """What the YAML reader found in a file of somebody else, as problems of the base."""
     return [BaseProblem("base/unreadable", each.message, each.help, pinned(each.position)) for each in findings]
-
-
-def place(origin: Origin) -> str:
-    """`platform/prod/hco.yaml:3`: a place within a message about another one."""
-    position = origin.position
-    return f"{position.file}:{position.line}"

@@ -16,6 +16,7 @@ from renderer.kustomize import Built
 from renderer.model import Body, Finding, Overlay, Position
 from renderer.proof import Key, Mismatch
 from renderer.values import replace
+from renderer.words import shortened
 
 _BUG = "Report this as a bug: what is rendered builds in silence."
 _LONGEST = 600
@@ -122,5 +123,4 @@ def _mismatches(target: Target, objects: Mapping[Wanted, Mapping[Key, Body]]) ->
 
 
 def _short(lines: list[str]) -> str:
-    text = " / ".join(line.strip() for line in lines if line.strip()) or "it says nothing"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return shortened(" / ".join(line.strip() for line in lines if line.strip()) or "it says nothing", _LONGEST)

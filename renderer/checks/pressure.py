@@ -9,13 +9,13 @@ from typing import TypeAlias
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
-from renderer.kinds.fields import shown
 from renderer.kinds.rebalance import RebalancePolicy
 from renderer.kinds.rebalance_spec import Query
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.model import Problem
 from renderer.releases.descheduler_operator import TABLE
 from renderer.releases.operator_metrics import BY_PRESSURE, PRESSURE
+from renderer.words import shown
 
 _FALLS_BACK = re.compile(r"\bor\b")
 _Records: TypeAlias = Mapping[str, Sequence[str]]

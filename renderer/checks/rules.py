@@ -10,13 +10,13 @@ from renderer import documents
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
-from renderer.kinds.fields import shown
 from renderer.kinds.rebalance import RebalancePolicy
 from renderer.kinds.rebalance_spec import Query
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin, Position, Problem
 from renderer.releases.operator_metrics import AVERAGES
+from renderer.words import shown
 
 Placed: TypeAlias = tuple[Rule, Origin]
 Records: TypeAlias = Mapping[str, Sequence[Placed]]

@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from renderer import __version__
+from renderer.words import did_you_mean
 
 COMMANDS = {
     "render": "Write the overlays that the policies ask for.",
@@ -42,10 +43,7 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, 1)
-            known = f"Did you mean {near[0]}?" if near else f"Known are {', '.join(COMMANDS)}."
+            known = did_you_mean(args[0], COMMANDS) or f"Known are {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {args[0]}. {known}")
         return super().resolve_command(ctx, args)
 

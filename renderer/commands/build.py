@@ -20,6 +20,7 @@ from renderer.pipeline import Outcome
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import DiskTree, compare
+from renderer.words import counted
 
 
 @click.command("build")
@@ -102,7 +103,7 @@ def _given(folder: Path | None) -> crds.Definitions:
 
 
 def _summary(clusters: int, kustomize: Kustomize, findings: Sequence[Finding]) -> str:
-    overlays = f"{clusters} overlay{'s' if clusters != 1 else ''}"
+    overlays = counted(clusters, "overlay")
     if any(finding.severity is Severity.ERROR for finding in findings):
         return f"Built {overlays} with {kustomize.name}: not all is as it was rendered."
     return f"Built {overlays} with {kustomize.name}: as rendered, and no patch changes more than it should."

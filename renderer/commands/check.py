@@ -15,6 +15,7 @@ from renderer.pipeline import Settings
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import Change, Comparison, State, compare
+from renderer.words import counted
 
 _NOT_COMPARED = "The overlays were not compared: mend the errors first."
 _RENDER = "Run kubevirt-policy render and commit the result."
@@ -116,5 +117,5 @@ def _difference(change: Change) -> str:
 def _summary(clusters: int, found: Comparison, untracked: list[Finding]) -> str:
     if all(change.state is State.FOREIGN and not change.blocking for change in found.changes):
         but = ", but Git does not track them all" if untracked else ""
-        return f"The overlays of {clusters} cluster{'s' if clusters != 1 else ''} are what the policies render{but}."
+        return f"The overlays of {counted(clusters, 'cluster')} are what the policies render{but}."
     return "The overlays are not what the policies render."

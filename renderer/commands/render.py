@@ -12,6 +12,7 @@ from renderer.model import Finding, Position, Severity
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
+from renderer.words import counted
 
 _NOT_WRITTEN = "Nothing was written: mend the errors first."
 _WORDS = {
@@ -106,5 +107,5 @@ def _kept(path: str, severity: Severity, *, blind: bool) -> Finding:
 
 def _summary(clusters: int, files: list[FileChange]) -> str:
     changed = _changed(files)
-    words = f"{changed} file{'s' if changed != 1 else ''} changed" if changed else "nothing changed"
-    return f"Rendered {clusters} cluster{'s' if clusters != 1 else ''}: {words}."
+    words = f"{counted(changed, 'file')} changed" if changed else "nothing changed"
+    return f"Rendered {counted(clusters, 'cluster')}: {words}."

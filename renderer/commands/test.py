@@ -27,6 +27,7 @@ from renderer.pipeline import Rendered, Settings
 from renderer.promtool import Ended
 from renderer.releases import prometheus
 from renderer.report import Report
+from renderer.words import counted
 
 _SHOWN = 12
 
@@ -216,8 +217,8 @@ def _summary(jobs: Sequence[_Job], failures: int) -> str:
     tests = len({job.test for job in jobs if job.test})
     if not jobs:
         return "No policy brings rules."
-    words = f"{tests} file{'s' if tests != 1 else ''} of unit tests"
+    words = f"{counted(tests, 'file')} of unit tests"
     words += " and the catalogue's own" if any(job.text for job in jobs) else ""
     clusters = len({name for job in jobs for name in job.clusters})
     outcome = f"{failures} failed" if failures else "all passed"
-    return f"Tested the rules of {clusters} cluster{'s' if clusters != 1 else ''} with {words}: {outcome}."
+    return f"Tested the rules of {counted(clusters, 'cluster')} with {words}: {outcome}."

@@ -12,6 +12,7 @@ from renderer.documents.limits import Limits
 from renderer.documents.refusals import LOOKALIKE, Refused, not_a_blank, position, too_deep
 from renderer.model import Body, Finding, Severity
 from renderer.scalars import Kind
+from renderer.words import shortened
 
 _MERGE = "<<"
 
@@ -87,9 +88,8 @@ class Builder:
 
     def _check_tag(self, node: Node) -> None:
         if self.strict and node.tag not in CORE_TAGS:
-            self._add(
-                "policy/syntax", node, f"tag {_short(str(node.tag))} is not known", "Remove it: policies need no tags."
-            )
+            message = f"tag {shortened(str(node.tag))} is not known"
+            self._add("policy/syntax", node, message, "Remove it: policies need no tags.")
 
     def _check_blanks(self, node: ScalarNode) -> None:
         if found := LOOKALIKE.search(node.value):
@@ -98,19 +98,15 @@ class Builder:
 
     def _add_duplicate(self, mapping: MappingNode, node: ScalarNode) -> None:
         first = next(key for key, _ in mapping.value if key.value == node.value)
-        message = f"key {_short(node.value)} stands twice in this mapping, first in line {first.start_mark.line + 1}"
+        message = f"key {shortened(node.value)} stands twice in this mapping, first in line {first.start_mark.line + 1}"
         self._add("policy/duplicate-key", node, message, "Remove one of the two.")
 
     def _add(self, code: str, node: Node, message: str, help: str) -> None:
         self.findings.append(Finding(code, Severity.ERROR, position(self.file, node), message, help))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _ambiguous(node: ScalarNode) -> tuple[str, Node, str, str]:
-    shown = _short(node.value)
+    shown = shortened(node.value)
     if scalars.overflows(node.value):
         help = "Write a smaller number, or quote it where a text is meant."
         return "policy/value", node, f"{shown} is too large: not every reader holds whole numbers of that size", help

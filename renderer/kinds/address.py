@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from renderer.kinds.fields import shown
 from renderer.model import Origin, Problem
+from renderer.words import shown
 
 _HIGHEST = 65535
 _FOREIGN = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!&'()*+,;=%]")

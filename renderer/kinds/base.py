@@ -7,13 +7,14 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
-from renderer.kinds.fields import DnsName, LabelKey, LabelValue, Strict, leaves_repository, shown
+from renderer.kinds.fields import DnsName, LabelKey, LabelValue, Strict, leaves_repository
 from renderer.model import Component, Limit, Manifest, Origin, Problem, Setting, Tree
 from renderer.releases.hyperconverged import HyperConvergedRelease
 from renderer.releases.kubevirt import Defaults, KubeVirtRelease
 from renderer.releases.versions import Version
 from renderer.sizing import Headroom
 from renderer.values import Value
+from renderer.words import shown
 
 API_VERSION = "kubevirt-policy.dev/v1alpha1"
 ApiVersion: TypeAlias = Annotated[

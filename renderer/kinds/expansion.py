@@ -20,7 +20,8 @@ from renderer.kinds.base import (
     unneeded,
 )
 from renderer.kinds.fields import RepoPath
-from renderer.model import Body, OperatorField, Origin, Problem, Setting, Tree, Via, listed
+from renderer.model import Body, OperatorField, Origin, Problem, Setting, Tree, Via, itemized
+from renderer.words import counted
 
 ReferencePolicy = Literal["reference", "expand", "expandAll"]
 
@@ -130,16 +131,14 @@ def _check_release(spec: ExpansionSpec, release: OperatorRelease, at: Origin) ->
 
 def _rewritten(spec: ExpansionSpec, found: manifests.Manifests, at: Origin) -> Iterator[Problem]:
     machines = [
-        f"{origin.position.file}:{origin.position.line} {_name(body)} ({uses})"
-        for body, origin in found.objects
-        if (uses := _uses(body))
+        f"{origin.position.place} {_name(body)} ({uses})" for body, origin in found.objects if (uses := _uses(body))
     ]
     if machines and "rewrites-declared-vms" not in spec.acknowledge:
-        count = f"{len(machines)} declared VirtualMachine{'s' if len(machines) > 1 else ''}"
+        count = counted(len(machines), "declared VirtualMachine")
         consequence = "Git and the cluster would differ for ever, and a new apply is refused"
         message = f"{spec.reference_policy} rewrites {count}: {consequence}"
         help = "Keep reference for machines that Git declares, or write acknowledge: [rewrites-declared-vms]. They are:"
-        yield Problem("expansion/rewrites-vms", at, message, listed(help, machines))
+        yield Problem("expansion/rewrites-vms", at, message, itemized(help, machines))
 
 
 def _uses(body: Any) -> str:
@@ -178,8 +177,7 @@ def _makers(found: manifests.Manifests) -> Iterator[str]:
     for body, origin in found.objects:
         uses = sorted(set(map(_uses, _made_by(body))) - {""})
         if uses:
-            place = f"{origin.position.file}:{origin.position.line}"
-            yield f"{place}: {body['kind']} {_name(body)} makes virtual machines ({', '.join(uses)})"
+            yield f"{origin.position.place}: {body['kind']} {_name(body)} makes virtual machines ({', '.join(uses)})"
 
 
 def _made_by(body: Body) -> list[Any]:

@@ -8,11 +8,12 @@ from functools import cache
 
 from renderer import documents, promql
 from renderer.kinds.base import Site
-from renderer.kinds.fields import prometheus_seconds, shown
+from renderer.kinds.fields import prometheus_seconds
 from renderer.model import Origin, Problem
 from renderer.promql import Expression, Window
 from renderer.releases import prometheus
 from renderer.releases.versions import Version
+from renderer.words import shown
 
 _RATES = frozenset(("rate", "increase", "irate", "delta", "idelta", "deriv", "predict_linear", "changes", "resets"))
 _SCRAPES_NEEDED, _SCRAPES_WANTED = 2, 4
@@ -63,7 +64,7 @@ def check(text: str, at: Origin, use: Use) -> Iterator[Problem]:
 
 def _check_words(text: str, at: Origin) -> Iterator[Problem]:
     for name in sorted(promql.parse(text).metrics & _WORDS):
-        message = f"{name} is the name of a metric in PromQL, and nobody has that metric: the expression finds no series"
+        message = f"{name} is the name of a metric in PromQL, and nobody has it: the expression finds no series"
         place = documents.within(at, *promql.place(text, name))
         yield Problem("rules/no-series", place, message, "Write a condition or a figure; absent(…) asks for nothing.")
 

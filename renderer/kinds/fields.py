@@ -7,13 +7,14 @@ value breaks a rule, `EXPLANATIONS` finds the words for it by title.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
 from renderer.values import Value
+from renderer.words import shown
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -137,25 +138,6 @@ def leaves_repository(path: str) -> bool:
 def normal(path: str) -> str:
     """The path without empty and `.` steps."""
     return "/".join(part for part in path.split("/") if part not in ("", ".")) or "."
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it: short, and on one line."""
-    text = str(value)
-    text = text if text.isprintable() else repr(text)[1:-1]
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-MOST = 10
-"""How many names a message lists."""
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`; of many the first, and how many more."""
-    *head, last = names
-    if len(head) > MOST:
-        head, last = head[:MOST], f"{len(head) + 1 - MOST} more"
-    return f"{', '.join(head)} and {last}" if head else last
 
 
 class Wrong(Value, frozen=True):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 
 from renderer import documents
 from renderer.bases.values import pinned
-from renderer.kinds.fields import BURST_MAX, BURST_MIN, QPS_MAX, QPS_MIN, Wrong, shown, wrong_burst, wrong_qps
+from renderer.kinds.fields import BURST_MAX, BURST_MIN, QPS_MAX, QPS_MIN, Wrong, wrong_burst, wrong_qps
 from renderer.model import Component, Document, Limit, Origin, Problem, Tree, TreeError
 from renderer.values import Value, field
+from renderer.words import did_you_mean, shown
 
 _NUMBERS: dict[str, tuple[int, int, Callable[[int], Wrong]]] = {
     "qps": (QPS_MIN, QPS_MAX, wrong_qps),
@@ -94,8 +94,7 @@ def _asked(prefix: str, numbers: dict[str, int], at: Origin) -> Asked:
 
 def _unknown(data: dict[str, object], at: Origin) -> Iterator[Problem]:
     for key in data.keys() - set(_KEYS):
-        near = get_close_matches(str(key), _KEYS, 1)
-        help = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(_KEYS)}."
+        help = did_you_mean(str(key), _KEYS) or f"Known keys: {', '.join(_KEYS)}."
         yield Problem(
             "policy/unknown-key", Origin(at.document, (*at.path, key), key=True), f"unknown key {shown(key)}", help
         )

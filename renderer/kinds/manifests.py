@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from renderer import documents, header
-from renderer.model import Body, Once, Origin, Problem, Tree, TreeError, listed
+from renderer.model import Body, Once, Origin, Problem, Tree, TreeError, itemized
 from renderer.values import Value, field
+from renderer.words import counted
 
 _OPAQUE = ("helmCharts", "helmChartInflationGenerator", "generators")
 _MANIFESTS = (".yaml", ".yml", ".json")
@@ -35,9 +36,8 @@ def find(tree: Tree, patterns: Iterable[str]) -> Manifests:
 def not_inspected(code: str, opaque: Collection[str], wanted: str, at: Origin) -> Iterator[Problem]:
     """What could not be looked into, and so may hold what is `wanted`."""
     if opaque:
-        places = f"{len(opaque)} place{'s' if len(opaque) > 1 else ''}"
-        message = f"{places} could not be searched for {wanted}"
-        yield Problem(code, at, message, listed("Look there by hand:", list(opaque)))
+        message = f"{counted(len(opaque), 'place')} could not be searched for {wanted}"
+        yield Problem(code, at, message, itemized("Look there by hand:", list(opaque)))
 
 
 @lru_cache(maxsize=16)

@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 
 from renderer import sizing
 from renderer.kinds.base import OperatorRelease, Site
-from renderer.kinds.fields import listed
 from renderer.kinds.limits_file import Asked
 from renderer.model import Component, Limit, Origin, Problem
 from renderer.releases.kubevirt import Defaults
+from renderer.words import listed
 
 Guard: TypeAlias = Literal["warn", "enforce"]
 """The guard of an adaptive policy, which computed the limits."""

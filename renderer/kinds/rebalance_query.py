@@ -8,11 +8,11 @@ from difflib import get_close_matches
 from renderer import catalog, documents, promql
 from renderer.kinds import expressions, rule_objects
 from renderer.kinds.base import Request, Site
-from renderer.kinds.fields import shown
 from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.kinds.upstream_policy import RECORDS
 from renderer.model import Origin, Problem
 from renderer.releases.operator_metrics import METRICS
+from renderer.words import shown
 
 OURS, OPERATORS = "kubevirt_policy:", "descheduler:"
 """What our catalogue records under, and the descheduler operator."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from renderer import documents, promql
-from renderer.kinds.fields import shown
 from renderer.kinds.operator_schema import unsettled
 from renderer.kinds.rebalance_spec import Query
 from renderer.model import Origin, Problem
 from renderer.releases.descheduler_operator import Schema, minor
 from renderer.releases.operator_metrics import PREFIX, RECORDS
+from renderer.words import shown
 
 
 def judge(query: Query, known: Sequence[Schema], at: Origin) -> Iterator[Problem]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from renderer.kinds import manifests, rebalance_pressure
 from renderer.kinds.base import Site
-from renderer.kinds.fields import leaves_repository, shown
+from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
 from renderer.releases import hyperconverged
 from renderer.releases.descheduler_operator import Schema
+from renderer.words import shown
 
 _PARALLEL, _OUTBOUND = 5, 2
 """KubeVirt's migrations at one time in a cluster and out of one node."""

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from renderer import documents, promql
 from renderer.kinds import expressions, templates
 from renderer.kinds.base import Site
-from renderer.kinds.fields import shown
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin, Problem
 from renderer.releases import prometheus
 from renderer.releases.platform_records import OPENSHIFT
 from renderer.values import replace
+from renderer.words import shown
 
 _RESERVED = {
     "descheduler:": "the descheduler operator records under that name, and rewrites its rules",

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from renderer.kinds import soft_taint_schedule, soft_taint_surroundings
 from renderer.kinds.base import Site
-from renderer.kinds.fields import listed
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.kinds.soft_taint_admission import SINCE
 from renderer.kinds.soft_taint_spec import SoftTaint
@@ -15,6 +14,7 @@ from renderer.model import Origin, Problem
 from renderer.releases import descheduler
 from renderer.releases.descheduler_operator import Schema
 from renderer.softtaint.config import NAME, Bounds
+from renderer.words import counted, listed
 
 _BUSY_NODES, _BUSY_SECONDS = 200, 300
 
@@ -122,7 +122,7 @@ def _cap(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
         return
     if nodes is not None and min(nodes * taint.max_tainted_percent // 100, nodes - 1) > 0:
         return
-    of = f"of {nodes} node{'s' if nodes != 1 else ''}" if nodes is not None else "of the nodes"
+    of = f"of {counted(nodes, 'node')}" if nodes is not None else "of the nodes"
     message = f"{taint.max_tainted_percent} percent {of} allows not one node with the taint overutilized"
     yield Problem("soft-taint/cap", at, message, "Raise it, or remove softTaint there.")
 

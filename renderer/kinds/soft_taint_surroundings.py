@@ -30,7 +30,7 @@ def judge(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
     place = at.below("manifests")
     karpenter: list[str] = []
     for body, origin in rebalance_surroundings.find(spec, site):
-        where = f"{body.get('kind', 'an object')} in {origin.position.file}:{origin.position.line}"
+        where = f"{body.get('kind', 'an object')} in {origin.position.place}"
         for key in _declared(body):
             message = f"{where} declares the taint {key} as well: it is put back as often as it is removed"
             yield Problem("soft-taint/declared-elsewhere", place, message, "Remove it there: one owner for a taint.")

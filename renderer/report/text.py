@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from renderer.model import Finding, Severity, printable
 from renderer.report.base import FileChange, Report
+from renderer.words import counted
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 _CHANGES = {"added": "32", "updated": "33", "removed": "31", "foreign": "36"}
@@ -91,13 +92,9 @@ def _change(change: FileChange, report: Report) -> str:
 
 def _summary(report: Report) -> str:
     counts = report.counts
-    counted = [
-        f"{counts[severity]} {severity}{'s' if counts[severity] > 1 else ''}"
-        for severity in Severity
-        if counts[severity]
-    ]
+    parts = [counted(counts[severity], severity) for severity in Severity if counts[severity]]
     more = " (check shows the notes)" if report.brief and counts[Severity.NOTE] else ""
-    return printable(". ".join(filter(None, (", ".join(counted) + more, report.summary))))
+    return printable(". ".join(filter(None, (", ".join(parts) + more, report.summary))))
 
 
 def _painted(text: str, colour: str, report: Report) -> str:

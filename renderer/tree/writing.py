@@ -14,6 +14,7 @@ from renderer.tree.changes import STAGING, Change, Comparison, State, compare, p
 from renderer.tree.disk import MAX_DEPTH, DiskTree, explained, load
 from renderer.tree.lock import locked
 from renderer.values import Value
+from renderer.words import listed
 
 _ODD = frozenset(("", ".", ".."))
 _SHOWN = 5
@@ -241,16 +242,11 @@ def _refuse_odd(path: str, folder: str) -> None:
 def _refuse_blocked(blocking: tuple[Change, ...]) -> None:
     newer = [change.path for change in blocking if change.state is State.NEWER]
     if newer:
-        message = f"a newer version of this tool wrote {_listed(newer)}; install that version and render again"
+        message = f"a newer version of this tool wrote {listed(newer, _SHOWN)}; install that version and render again"
         raise CannotWrite(message, blocking=blocking)
     if blocking:
-        names = _listed([f"{change.path} ({change.reason})" for change in blocking])
+        names = listed((f"{change.path} ({change.reason})" for change in blocking), _SHOWN)
         raise CannotWrite(f"not ours to replace: {names}; move it away and render again", blocking=blocking)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def _told(error: OSError, root: Path) -> str:
