@@ -8,12 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from renderer.kinds import soft_taint_admission, soft_taint_workload
+from renderer.kinds.objects import binding, manifest, meta, role, rule
 from renderer.kinds.soft_taint_spec import CONFIG_FILE
 from renderer.kinds.soft_taint_workload import Workload
 from renderer.model import Body
 from renderer.softtaint.config import NAME, PORT
 
-_RBAC = "rbac.authorization.k8s.io"
+_ACCOUNT = (NAME, NAME)
+_LEASES = "coordination.k8s.io"
 _CA = f"{NAME}-ca"
 _INJECT = "service.beta.openshift.io/inject-cabundle"
 _MONITORING = "cluster-monitoring-view"
@@ -46,14 +48,14 @@ def service_ca() -> tuple[str, str]:
 def objects(job: Job, annotate: Annotate) -> Iterator[tuple[str, Body]]:
     """Each object with the name of its file."""
     yield "namespace", _namespace(annotate)
-    yield "serviceaccount", _object("v1", "ServiceAccount", _meta(annotate), automountServiceAccountToken=False)
+    yield "serviceaccount", manifest("v1", "ServiceAccount", _meta(annotate), automountServiceAccountToken=False)
     yield from _permissions(job, annotate)
     config = _meta(annotate, text=job.config)
-    yield CONFIG_FILE, _object("v1", "ConfigMap", config, data={"config.json": job.config})
+    yield CONFIG_FILE, manifest("v1", "ConfigMap", config, data={"config.json": job.config})
     if job.workload.ca == service_ca():
         metadata = _meta(annotate, name=_CA)
         metadata["annotations"] = {**metadata.get("annotations", {}), _INJECT: "true"}
-        yield "configmap-ca", _object("v1", "ConfigMap", metadata)
+        yield "configmap-ca", manifest("v1", "ConfigMap", metadata)
     yield from soft_taint_workload.objects(job.workload, job.config, _meta(annotate))
     if job.workload.monitor:
         yield "podmonitor", _pod_monitor(job, annotate)
@@ -67,52 +69,30 @@ def _meta(
     annotate: Annotate, namespace: str | None = NAME, *, name: str = NAME, custom: bool = False, text: str = ""
 ) -> dict[str, Any]:
     annotations = annotate(custom=custom, text=text)
-    return {
-        "name": name,
-        "labels": dict(soft_taint_workload.LABELS),
-        **({"namespace": namespace} if namespace else {}),
-        **({"annotations": annotations} if annotations else {}),
-    }
-
-
-def _object(api_version: str, kind: str, metadata: dict[str, Any], **rest: Any) -> Body:
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+    return meta(name, namespace, soft_taint_workload.LABELS, annotations)
 
 
 def _namespace(annotate: Annotate) -> Body:
     metadata = _meta(annotate, None)
     metadata["labels"] |= {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("audit", "enforce", "warn")}
-    return _object("v1", "Namespace", metadata)
+    return manifest("v1", "Namespace", metadata)
 
 
 def _permissions(job: Job, annotate: Annotate) -> Iterator[tuple[str, Body]]:
     """A Lease is created by the job itself; a rule for creation cannot name it."""
-    nodes = [_rule("", "nodes", ["get", "list", "patch"])]
-    yield "clusterrole", _object(f"{_RBAC}/v1", "ClusterRole", _meta(annotate, None), rules=nodes)
-    yield "clusterrolebinding", _binding("ClusterRole", NAME, _meta(annotate, None))
+    whole = _meta(annotate, None)
+    yield "clusterrole", role(whole, [rule("", ["nodes"], ["get", "list", "patch"])])
+    yield "clusterrolebinding", binding(whole, "ClusterRole", NAME, _ACCOUNT)
     if job.views_monitoring:
         view = _meta(annotate, None, name=f"{NAME}-monitoring")
-        yield "clusterrolebinding-monitoring", _binding("ClusterRole", _MONITORING, view)
-    held = _rule("coordination.k8s.io", "leases", ["get", "update"]) | {"resourceNames": [NAME]}
-    lease = [_rule("coordination.k8s.io", "leases", ["create"]), held]
-    events = [_rule("", "events", ["create", "get", "patch"])]
+        yield "clusterrolebinding-monitoring", binding(view, "ClusterRole", _MONITORING, _ACCOUNT)
+    held = rule(_LEASES, ["leases"], ["get", "update"]) | {"resourceNames": [NAME]}
+    lease = [rule(_LEASES, ["leases"], ["create"]), held]
+    events = [rule("", ["events"], ["create", "get", "patch"])]
     for suffix, namespace, rules in (("", NAME, lease), ("-events", EVENTS, events)):
-        yield f"role{suffix}", _object(f"{_RBAC}/v1", "Role", _meta(annotate, namespace), rules=rules)
-        yield f"rolebinding{suffix}", _binding("Role", NAME, _meta(annotate, namespace))
-
-
-def _rule(group: str, resource: str, verbs: list[str]) -> dict[str, Any]:
-    return {"apiGroups": [group], "resources": [resource], "verbs": verbs}
-
-
-def _binding(role_kind: str, role: str, metadata: dict[str, Any]) -> Body:
-    return _object(
-        f"{_RBAC}/v1",
-        "RoleBinding" if "namespace" in metadata else "ClusterRoleBinding",
-        metadata,
-        roleRef={"apiGroup": _RBAC, "kind": role_kind, "name": role},
-        subjects=[{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}],
-    )
+        where = _meta(annotate, namespace)
+        yield f"role{suffix}", role(where, rules)
+        yield f"rolebinding{suffix}", binding(where, "Role", NAME, _ACCOUNT)
 
 
 def _pod_monitor(job: Job, annotate: Annotate) -> Body:
@@ -122,7 +102,7 @@ def _pod_monitor(job: Job, annotate: Annotate) -> Body:
         "selector": {"matchLabels": dict(soft_taint_workload.LABELS)},
         "podMetricsEndpoints": [{"port": soft_taint_workload.PORT_NAME}],
     }
-    return _object("monitoring.coreos.com/v1", "PodMonitor", metadata, spec=spec)
+    return manifest("monitoring.coreos.com/v1", "PodMonitor", metadata, spec=spec)
 
 
 def _network_policy(job: Job, annotate: Annotate) -> Body:
@@ -135,7 +115,7 @@ def _network_policy(job: Job, annotate: Annotate) -> Body:
     if job.workload.run_as == "Deployment":
         spec["ingress"] = [{"ports": [_wire(PORT)]}]
     spec["policyTypes"] = ["Egress", "Ingress"]
-    return _object("networking.k8s.io/v1", "NetworkPolicy", _meta(annotate), spec=spec)
+    return manifest("networking.k8s.io/v1", "NetworkPolicy", _meta(annotate), spec=spec)
 
 
 def _wire(port: int, protocol: str = "TCP") -> dict[str, Any]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from renderer import emit
+from renderer.kinds.objects import binding, manifest, meta, role, rule
 from renderer.kinds.upstream_policy import Source
 from renderer.model import Body
 from renderer.releases import descheduler
 from renderer.releases.descheduler import Release
 
-_RBAC = "rbac.authorization.k8s.io"
 _ACCOUNT = "descheduler-sa"
 _POLICY = "descheduler-policy-configmap"
 _ROLE = "descheduler-cluster-role"
@@ -21,6 +21,8 @@ _TOKEN_ROLE = "descheduler-prometheus-token"  # noqa: S105  (the name of a Role)
 _LABELS = {"app": "descheduler"}
 """All names are those of the project's own manifests (v0.36.0 kubernetes/base), so that what was installed from them
 is taken over and never runs beside ours."""
+
+_READ = ("get", "list", "watch")
 
 DIGEST = "kubevirt-policy.dev/policy-digest"
 """The policy is read once, at the start: a changed digest starts the pod anew."""
@@ -40,62 +42,36 @@ def objects(
 ) -> Iterator[tuple[str, Body]]:
     """Each object with the name of its file."""
     text = emit.yaml(policy)
-    yield "clusterrole", _object(f"{_RBAC}/v1", "ClusterRole", _meta(_ROLE, annotations, None), rules=_rules(release))
-    yield "clusterrolebinding", _binding("ClusterRoleBinding", "ClusterRole", _ROLE, _meta(_ROLE, annotations, None))
-    yield (
-        "configmap",
-        _object("v1", "ConfigMap", _meta(_POLICY, annotations), data={"policy.yaml": text}),
-    )
+    account = (descheduler.NAMESPACE, _ACCOUNT)
+    everywhere = _meta(_ROLE, annotations, None)
+    yield "clusterrole", role(everywhere, _rules(release))
+    yield "clusterrolebinding", binding(everywhere, "ClusterRole", _ROLE, account)
+    yield "configmap", manifest("v1", "ConfigMap", _meta(_POLICY, annotations), data={"policy.yaml": text})
     yield "deployment", _deployment(text, release, workload, annotations)
     if source is not None and source.token is not None:
         where = _meta(_TOKEN_ROLE, annotations, source.token[0])
-        secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"]}
-        yield "role", _object(f"{_RBAC}/v1", "Role", where, rules=[secrets])
-        yield "rolebinding", _binding("RoleBinding", "Role", _TOKEN_ROLE, where)
-    yield "serviceaccount", _object("v1", "ServiceAccount", _meta(_ACCOUNT, annotations))
+        yield "role", role(where, [rule("", ["secrets"], _READ)])
+        yield "rolebinding", binding(where, "Role", _TOKEN_ROLE, account)
+    yield "serviceaccount", manifest("v1", "ServiceAccount", _meta(_ACCOUNT, annotations))
 
 
 def _meta(name: str, annotations: dict[str, str], namespace: str | None = descheduler.NAMESPACE) -> dict[str, Any]:
-    return {
-        "name": name,
-        "labels": dict(_LABELS),
-        **({"namespace": namespace} if namespace else {}),
-        **({"annotations": dict(annotations)} if annotations else {}),
-    }
-
-
-def _object(api_version: str, kind: str, metadata: dict[str, Any], **rest: Any) -> Body:
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
-
-
-def _binding(kind: str, role_kind: str, role: str, metadata: dict[str, Any]) -> Body:
-    return _object(
-        f"{_RBAC}/v1",
-        kind,
-        metadata,
-        roleRef={"apiGroup": _RBAC, "kind": role_kind, "name": role},
-        subjects=[{"kind": "ServiceAccount", "name": _ACCOUNT, "namespace": descheduler.NAMESPACE}],
-    )
+    return meta(name, namespace, _LABELS, annotations)
 
 
 def _rules(release: Release) -> list[dict[str, Any]]:
     """What the release watches and writes with our policy: no leases (one replica), no metrics server, no deletes."""
-    read = ["get", "list", "watch"]
     rules = [
-        _rule("", ["namespaces", "nodes", "pods"], read),
-        _rule("", ["pods/eviction"], ["create"]),
-        _rule("events.k8s.io", ["events"], ["create", "update"]),
-        _rule("scheduling.k8s.io", ["priorityclasses"], read),
+        rule("", ["namespaces", "nodes", "pods"], _READ),
+        rule("", ["pods/eviction"], ["create"]),
+        rule("events.k8s.io", ["events"], ["create", "update"]),
+        rule("scheduling.k8s.io", ["priorityclasses"], _READ),
     ]
     if release.budgets:
-        rules.append(_rule("policy", ["poddisruptionbudgets"], read))
+        rules.append(rule("policy", ["poddisruptionbudgets"], _READ))
     if release.claims:
-        rules.append(_rule("", ["persistentvolumeclaims"], read))
+        rules.append(rule("", ["persistentvolumeclaims"], _READ))
     return rules
-
-
-def _rule(group: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
-    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
 def _deployment(policy: str, release: Release, workload: Workload, annotations: dict[str, str]) -> Body:
@@ -113,7 +89,7 @@ def _deployment(policy: str, release: Release, workload: Workload, annotations: 
         "selector": {"matchLabels": dict(_LABELS)},
         "template": {"metadata": {"annotations": {DIGEST: f"sha256:{digest}"}, "labels": dict(_LABELS)}, "spec": pod},
     }
-    return _object("apps/v1", "Deployment", _meta("descheduler", annotations), spec=spec)
+    return manifest("apps/v1", "Deployment", _meta("descheduler", annotations), spec=spec)
 
 
 def _container(release: Release, workload: Workload) -> dict[str, Any]:
