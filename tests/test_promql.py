@@ -345,6 +345,23 @@ def test_where_a_label_comes_from(text: str) -> None:
     assert parse(text).origins("instance") == ORIGINS[text]
 
 
+NEEDS = {
+    "clamp(rate(a[5m]), 0, 1)": {"a"},
+    "a or b": set(),
+    "a or a * b": {"a"},
+    "a unless b": {"a"},
+    "a and on (instance) b": {"a", "b"},
+    'a{x=" or "} / scalar(b)': {"a"},
+    "absent(a)": set(),
+    "max_over_time(sum by (instance) (a)[5m:1m]) + 1": {"a"},
+}
+
+
+@pytest.mark.parametrize("text", NEEDS)
+def test_what_it_cannot_do_without(text: str) -> None:
+    assert parse(text).needs == NEEDS[text]
+
+
 CONSTANTS = {
     "-1": True,
     "(1 + 2) * pi()": True,

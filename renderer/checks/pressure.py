@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from renderer.checks.records import own, reached, spread
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
 from renderer.kinds.rebalance import RebalancePolicy
 from renderer.kinds.rebalance_spec import Query
-from renderer.kinds.recording_rules import RecordingRules
 from renderer.model import Problem
 from renderer.releases.descheduler_operator import TABLE
 from renderer.releases.operator_metrics import BY_PRESSURE, PRESSURE
 from renderer.words import shown
 
-_FALLS_BACK = re.compile(r"\bor\b")
 _Records: TypeAlias = Mapping[str, Sequence[str]]
 """The expressions that record each name."""
 
@@ -32,7 +30,7 @@ def without_pressure(policies: Sequence[Decoded[Policy]], site: Site) -> Iterato
 
         spec = policy.value.spec
         if any(schema.takes_metrics for schema in known) and not rebalance_pressure.checked(spec, known):
-            read = _needs(policy.value.spec.metric.query, _records(policies, site), frozenset())
+            read = _needed(policy.value.spec.metric.query, _records(policies, site))
             at, found = policy.origin.below("spec", "utilization", "query"), rebalance_surroundings.find(spec, site)
             effect = f"the query reads {shown(read)}, which has no samples without them, and no node is balanced"
             yield from rebalance_pressure.missing(spec, found, site, at, effect) if read else ()
@@ -46,30 +44,22 @@ def _records(policies: Sequence[Decoded[Policy]], site: Site) -> _Records:
     found: dict[str, list[str]] = {}
     for group in catalog.groups(catalog.CATALOG, rule_objects.source(site)).values():
         for record in group.rules:
-            if record.record is not None:
+            if record.record:
                 found.setdefault(record.record, []).append(record.expr)
-    for policy in policies:
-        if isinstance(policy.value, RecordingRules):
-            for _, rule, _ in policy.value.rules(policy.origin):
-                if rule.record is not None:
-                    found.setdefault(rule.record, []).append(rule.expr)
+    for rule, _ in own(policies):
+        found.setdefault(rule.name, []).append(rule.expr)
     return found
 
 
-def _needs(expr: str, records: _Records, seen: frozenset[str]) -> str:
-    """A series that an expression reads and that has no samples without pressure metrics; empty where there is none.
-
-    What has an `or` is taken to do without.
-    """
+def _needed(query: str, records: _Records) -> str:
+    """A series that the query cannot do without, and that has no samples without pressure metrics; empty for none."""
     from renderer import promql
 
-    names = () if _FALLS_BACK.search(expr) else sorted(promql.parse(expr).metrics - seen)
-    for name in names:
-        made_of = records.get(name, ())
-        if (
-            name.startswith(PRESSURE)
-            or name in BY_PRESSURE
-            or any(_needs(one, records, seen | {name}) for one in made_of)
-        ):
-            return name
-    return ""
+    def needs(name: str) -> frozenset[str]:
+        return frozenset().union(*(promql.parse(expr).needs for expr in records.get(name, ())))
+
+    wanted = promql.parse(query).needs
+    reads = reached(wanted, needs)
+    pressure = {name for name in reads if name.startswith(PRESSURE) or name in BY_PRESSURE}
+    lacking = spread(pressure, reads, lambda name, known: not known.isdisjoint(reads[name]))
+    return min(wanted & lacking, default="")

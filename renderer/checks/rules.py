@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from renderer import documents
+from renderer.checks.records import own, reached, spread
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
 from renderer.kinds.rebalance import RebalancePolicy
 from renderer.kinds.rebalance_spec import Query
-from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin, Position, Problem
 from renderer.releases.operator_metrics import AVERAGES
@@ -30,11 +30,8 @@ _KEEP = f"Keep it, as in avg by ({NODE}) (…)."
 def across(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]:
     """Series that are recorded twice, and load that is recorded without its node."""
     records: dict[str, list[Placed]] = {}
-    for policy in policies:
-        if isinstance(policy.value, RecordingRules):
-            for _, rule, at in policy.value.rules(policy.origin):
-                if rule.record is not None:
-                    records.setdefault(rule.name, []).append((rule, at))
+    for rule, at in own(policies):
+        records.setdefault(rule.name, []).append((rule, at))
     for placed in records.values():
         yield from _duplicates(placed)
     for policy in policies:
@@ -67,12 +64,12 @@ def _lost(query: Query, at: Origin, records: Records, site: Site) -> Iterator[Pr
         message = f"the query drops the label {NODE}, by which the load of a node is found"
         yield Problem("rules/lost-node", at, message, _KEEP)
         return
-    reached = _reached(found.metrics, records)
-    cluster_wide = _cluster_wide(site) | {name for name in reached if name.startswith(AVERAGES)}
-    without = _without({name: records[name] for name in reached if name in records}, cluster_wide)
+    reads = reached(found.metrics, lambda name: _read(records.get(name, ())))
+    cluster_wide = _cluster_wide(site) | {name for name in reads if name.startswith(AVERAGES)}
+    without = spread(cluster_wide, reads, lambda name, known: _lack(records.get(name, ()), known))
     if not found.loses(NODE, without):
         return
-    for name in reached:
+    for name in reads:
         if name in found.metrics & cluster_wide:
             message = f"{shown(name)} is one figure for all nodes, and the load of a node is found by the label {NODE}"
             place = documents.within(at, *promql.place(query.query, name))
@@ -81,15 +78,10 @@ def _lost(query: Query, at: Origin, records: Records, site: Site) -> Iterator[Pr
             yield from _culprit(rule, place, cluster_wide, at.position)
 
 
-def _reached(names: AbstractSet[str], records: Records) -> list[str]:
-    """These names, and those that the records of these names read, and so on."""
+def _read(placed: Sequence[Placed]) -> AbstractSet[str]:
     from renderer import promql
 
-    reached = sorted(names)
-    for name in reached:
-        read = {one for rule, _ in records.get(name, ()) for one in promql.parse(rule.expr).metrics}
-        reached += sorted(read.difference(reached))
-    return reached
+    return frozenset().union(*(promql.parse(rule.expr).metrics for rule, _ in placed))
 
 
 def _cluster_wide(site: Site) -> frozenset[str]:
@@ -102,14 +94,9 @@ def _cluster_wide(site: Site) -> frozenset[str]:
     return frozenset(rule.name for rule in rules if promql.parse(rule.expr).loses(NODE))
 
 
-def _without(records: Records, known: AbstractSet[str]) -> AbstractSet[str]:
-    """The names of all series without the label; records may read each other in any order."""
-    found: AbstractSet[str] = set()
-    more = known
-    while more - found:
-        found = found | more
-        more = {name for name, placed in records.items() if all(_drops(rule, placed, found) for rule, _ in placed)}
-    return found
+def _lack(placed: Sequence[Placed], without: AbstractSet[str]) -> bool:
+    """Whether all rules of a record lose the label, with these names of series that do not have it."""
+    return bool(placed) and all(_drops(rule, placed, without) for rule, _ in placed)
 
 
 def _drops(rule: Rule, placed: Sequence[Placed], without: AbstractSet[str]) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from renderer.promql import drops, durations, labels, nodes, numbers, origins, ranges, regexes, syntax
+from renderer.promql import drops, durations, labels, needs, nodes, numbers, origins, ranges, regexes, syntax
 from renderer.promql.locating import SYNTAX, locate
 from renderer.promql.syntax import Feature
 from renderer.promql.tokens import Token, tokens
@@ -83,6 +83,11 @@ class Expression:
     def origins(self, label: str) -> set[str]:
         """The metrics whose label reaches the result as it is, as far as it can be told."""
         return origins.origins(self.tree, label) if self.tree is not None else set()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The metrics each of which has to have samples, or the result has none."""
+        return needs.needs(self.tree) if self.tree is not None else frozenset()
 
     def drops(self, labels: Iterable[str]) -> list[str]:
         """The parts that drop series which those labels tell apart, each once, as they are written."""
