@@ -7,24 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from renderer import emit, header
-from renderer.assemble import Field
+from renderer.assemble import Field, protect
 from renderer.bases import Base, FieldError, apply, operations
 from renderer.bases.patching import APPEND
 from renderer.bases.paths import relative
 from renderer.kinds.base import OperatorObject, Site
-from renderer.model import Body, Manifest, Origin, Overlay, Path, Problem, folded
+from renderer.model import Body, Manifest, Overlay, Path, Problem, folded
 from renderer.values import Value, field
-
-SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
-COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
-FLUX_PRUNE = "kustomize.toolkit.fluxcd.io/prune"
-FLUX_APPLY = "kustomize.toolkit.fluxcd.io/ssa"
-FLUX_RECONCILE = "kustomize.toolkit.fluxcd.io/reconcile"
-FLUX_FORCE = "kustomize.toolkit.fluxcd.io/force"
-ARGO_HOOK = "argocd.argoproj.io/hook"
-
-_RECREATING = ("Force", "Replace")
-_NOT_APPLIED = {FLUX_RECONCILE: ("disabled",), FLUX_APPLY: ("ignore", "ifnotpresent")}
 
 _KUSTOMIZATION = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 _COMPONENT = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
@@ -53,9 +42,11 @@ def build(
     bodies: dict[str, tuple[Body | list[Any], set[str]]] = {}
     intent: tuple[tuple[Path, Any], ...] = ()
     if site.operator.form != "none":
-        protected = [*fields, *_protection(site, base, problems)]
-        intent = tuple((one.path, one.value) for one in protected)
-        bodies |= _operator(folder, site, base, protected, set(policies), problems)
+        protection = protect(site, base)
+        problems.extend(protection.problems)
+        whole = [*fields, *protection.fields]
+        intent = tuple((one.path, one.value) for one in whole)
+        bodies |= _operator(folder, site, base, whole, set(policies), problems)
     groups: dict[str, dict[str, tuple[Body | list[Any], set[str]]]] = defaultdict(dict)
     for manifest in manifests:
         where, path = (
@@ -189,94 +180,3 @@ def _holds(body: Any, wanted: Field) -> bool:
     if last == APPEND:
         return isinstance(body, list) and wanted.value in body
     return isinstance(body, dict) and body.get(last) == wanted.value
-
-
-def _protection(site: Site, base: Base | None, problems: list[Problem]) -> Iterator[Field]:
-    """The annotations by which the delivery engine never deletes the object, and merges our fields into it."""
-    partial, place = base is None, site.origin.below("spec", "delivery", "engine")
-    match site.engine:
-        case "argocd":
-            options = {"Delete": "false", "Prune": "false", "SkipDryRunOnMissingResource": "true"}
-            options |= {"ServerSideApply": "true"} if partial else {}
-            merged = _sync_options(options, base, problems)
-            yield _annotation(SYNC_OPTIONS, merged, place)
-            problems.extend(_hooks(base) if base else ())
-            if partial:
-                yield _annotation(COMPARE_OPTIONS, "IgnoreExtraneous", place)
-        case "flux":
-            yield from _flux(FLUX_PRUNE, "disabled", base, place, problems)
-            if base is not None:
-                problems.extend(_left_alone_by_flux(base))
-            if partial:
-                yield _annotation(FLUX_APPLY, "Merge", place)
-        case "none":
-            pass
-
-
-def _annotation(key: str, value: str, origin: Origin) -> Field:
-    return Field(("metadata", "annotations", key), value, origin)
-
-
-def _flux(key: str, value: str, base: Base | None, place: Origin, problems: list[Problem]) -> Iterator[Field]:
-    theirs = _base_annotation(base, key)
-    if base is not None and theirs not in ("", value):
-        problems.append(_contradiction(base, key, theirs, value))
-    yield _annotation(key, value, place)
-
-
-def _sync_options(ours: dict[str, str], base: Base | None, problems: list[Problem]) -> str:
-    options = dict(ours)
-    for option in filter(None, (part.strip() for part in _base_annotation(base, SYNC_OPTIONS).split(","))):
-        name, value = (part.strip() for part in option.partition("=")[::2])
-        if base is not None and ours.get(name, value) != value:
-            problems.append(_contradiction(base, SYNC_OPTIONS, option, f"{name}={ours[name]}"))
-        if base is not None and name in _RECREATING and value.lower() == "true":
-            problems.append(_destructive(base, SYNC_OPTIONS, option))
-        options.setdefault(name, value)
-    return ",".join(f"{name}={value}" if value else name for name, value in sorted(options.items()))
-
-
-def _destructive(base: Base, key: str, value: str) -> Problem:
-    message = f"the base says {key}: {value}, by which the object is deleted and created again"
-    return Problem("base/conflict", base.origin.below("metadata", "annotations", key), message, "Remove it.")
-
-
-def _base_annotation(base: Base | None, key: str) -> str:
-    annotations = base.body["metadata"].get("annotations") if base else None
-    return str(annotations.get(key, "")) if isinstance(annotations, dict) else ""
-
-
-def _hooks(base: Base) -> Iterator[Problem]:
-    value = _pairs(base, "annotations").get(ARGO_HOOK)
-    if value:
-        yield _not_applied(base, ("annotations", ARGO_HOOK), value, "Argo CD")
-
-
-def _left_alone_by_flux(base: Base) -> Iterator[Problem]:
-    """Flux heeds these words as annotations and as labels, in any case (fluxcd/pkg, ssa/utils, AnyInMetadata)."""
-    for place in ("annotations", "labels"):
-        pairs = _pairs(base, place)
-        for key, words in _NOT_APPLIED.items():
-            if str(pairs.get(key, "")).lower() in words:
-                yield _not_applied(base, (place, key), pairs[key], "Flux")
-        if str(pairs.get(FLUX_FORCE, "")).lower() == "enabled":
-            yield _destructive(base, FLUX_FORCE, "enabled")
-
-
-def _pairs(base: Base, place: str) -> Mapping[str, Any]:
-    """Annotations or labels as the engine finds them, after the base's own patches."""
-    body = base.settled(base.body) if base.later else base.body
-    found = body["metadata"].get(place) if isinstance(body, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _not_applied(base: Base, path: tuple[str, str], value: object, engine: str) -> Problem:
-    message = f"the base says {path[1]}: {value}, so that {engine} would not apply what is rendered there"
-    return Problem("base/conflict", base.origin.below("metadata", *path), message, "Remove it, or use form: none.")
-
-
-def _contradiction(base: Base, key: str, theirs: str, ours: str) -> Problem:
-    message = f"the base says {key}: {theirs}, and what is rendered there needs {ours}, so that the object is safe"
-    return Problem(
-        "base/conflict", base.origin.below("metadata", "annotations", key), message, "Remove it from the base."
-    )

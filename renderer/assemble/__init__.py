@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from renderer.assemble import hyperconverged, kubevirt
 from renderer.assemble.fields import Field, Spelling
+from renderer.assemble.protection import protect
 from renderer.bases import Base
 from renderer.kinds.base import Site
 from renderer.model import Setting
 
-__all__ = ["Field", "Spelling", "kept_limits", "spell"]
+__all__ = ["Field", "Spelling", "kept_limits", "protect", "spell"]
 
 
 def spell(settings: Sequence[Setting], site: Site, base: Base | None) -> Spelling:
