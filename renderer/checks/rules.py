@@ -60,6 +60,8 @@ def _lost(query: Query, at: Origin, records: Records, site: Site) -> Iterator[Pr
     from renderer import promql
 
     found = promql.parse(query.query)
+    if found.kind:  # no samples at all, which is told already
+        return
     if found.loses(NODE):
         message = f"the query drops the label {NODE}, by which the load of a node is found"
         yield Problem("rules/lost-node", at, message, _KEEP)

@@ -7,10 +7,8 @@ from typing import Literal
 
 from renderer.kinds.base import ApiVersion, Metadata, Policy, Request, Site, check_path
 from renderer.kinds.fields import Duration, seconds
-from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, NamespaceChoice, Query, RebalanceSpec
+from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, PriorityThreshold, Query, RebalanceSpec
 from renderer.model import Origin, Problem, Tree
-from renderer.releases.descheduler import RELEASES
-from renderer.releases.descheduler_operator import OLD_POLICY, TABLE, protected
 
 _NO_INCLUSION = LOAD_PROFILES | {"CompactAndScale"}
 _LONGEST = 2**31 - 1
@@ -31,7 +29,10 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
         spec, at = self.spec, origin.below("spec")
         yield from _check_durations(spec, at)
         yield from _check_thresholds(spec, at.below("thresholds"))
-        yield from _check_priority(spec, at.below("priorityThreshold"))
+        if spec.priority_threshold == PriorityThreshold():
+            message = "priorityThreshold needs className or value"
+            help = "Give one of the two, or leave it out."
+            yield Problem("policy/missing-key", at.below("priorityThreshold"), message, help)
         yield from _check_namespaces(spec, at.below("namespaces"))
         if isinstance(spec.utilization, Query):
             # Late, here and below: the PromQL parser is for policies with a query.
@@ -49,7 +50,6 @@ class RebalancePolicy(Policy, frozen=True, kw_only=True):
             # Late: a fleet without such a policy starts sooner.
             from renderer.kinds import rebalance_kubernetes, rebalance_openshift, rule_objects
 
-            yield from _judge_evictions(self.spec, at.below("evictions", "perNode"), site)
             if self.spec.metric or self.spec.soft_taint:
                 yield from rule_objects.judge_scrapes(site)
             if isinstance(self.spec.utilization, Query):
@@ -93,10 +93,7 @@ def _check_durations(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
 
 def _check_thresholds(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     given = spec.thresholds
-    if given.deviation is not None and given.static is not None:
-        message = f"deviation and static exclude each other: {OLD_POLICY}"
-        yield Problem("rebalance/exclusive-fields", at.below("static"), message, "Give one of the two.")
-    elif given.deviation is not None and spec.balances_load and not spec.moves_machines:
+    if given.static is None and given.deviation is not None and spec.balances_load and not spec.moves_machines:
         message = (
             f"{' and '.join(name for name in spec.profiles if name in LOAD_PROFILES)} knows static thresholds only: "
             "a deviation would be dropped in silence, and 20 and 50 points of the scale would hold"
@@ -104,24 +101,8 @@ def _check_thresholds(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
         yield Problem("rebalance/ignored", at.below("deviation"), message, "Write static: instead.")
 
 
-def _check_priority(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
-    given = spec.priority_threshold
-    if given is None:
-        return
-    if given.class_name is not None and given.value is not None:
-        message = f"className and value exclude each other: {OLD_POLICY}"
-        yield Problem("rebalance/exclusive-fields", at.below("value"), message, "Give one of the two.")
-    if given.class_name is None and given.value is None:
-        message = "priorityThreshold needs className or value"
-        yield Problem("policy/missing-key", at, message, "Give one of the two, or leave it out.")
-
-
 def _check_namespaces(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     given = spec.namespaces
-    if given.included and given.excluded:
-        message = f"included and excluded exclude each other: {OLD_POLICY}"
-        yield Problem("rebalance/exclusive-fields", at.below("excluded"), message, "Give one of the two.")
-    yield from _check_protected(given, at)
     blind = [name for name in spec.profiles if name in _NO_INCLUSION]
     if given.included and blind:
         message = (
@@ -130,13 +111,6 @@ def _check_namespaces(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
         )
         help = "Name under excluded what is to stay, or choose other profiles."
         yield Problem("rebalance/ignored", at.below("included"), message, help)
-
-
-def _check_protected(given: NamespaceChoice, at: Origin) -> Iterator[Problem]:
-    for index, name in enumerate(given.included or []):
-        if protected(name):
-            message = f"{name} is a protected namespace and can never be included: {OLD_POLICY}"
-            yield Problem("rebalance/protected-namespace", at.below("included", index), message, "Remove it.")
 
 
 def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
@@ -157,25 +131,12 @@ def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
             yield Problem("rebalance/inert", at.below(name), message, "Remove it, or add the profile it is meant for.")
 
 
-def _judge_evictions(spec: RebalanceSpec, at: Origin, site: Site) -> Iterator[Problem]:
-    """A limit that the other one is always below, where the release has both."""
-    given = spec.evictions
-    upstream = [RELEASES[minor] for minor in site.descheduler.upstream if minor in RELEASES]
-    limited = all("total" in TABLE[name].limits for name in site.descheduler.schemas)
-    limited &= all(release.total_limit for release in upstream)
-    if given.per_node is not None and given.per_node > spec.total and limited:
-        which = "total" if given.total is not None else "the default of total,"
-        message = f"perNode {given.per_node} is above {which} {spec.total}: no cycle ever evicts so many from one node"
-        help = f"Give perNode at most {spec.total}, or raise total."
-        yield Problem("rebalance/inert", at, message, help)
-
-
 def _check_topology(site: Site, at: Origin) -> Iterator[Problem]:
     help = "Leave these clusters out of the policy."
     if site.topology == "single-node":
         message = "topology single-node has no second node that a machine could move to"
         yield Problem("rebalance/topology", at, message, help)
-    if site.topology == "hosted":
+    if site.topology == "hosted" and site.platform == "openshift":
         message = (
             "topology hosted cannot be rebalanced: its nodes take no MachineConfig, "
             "and without pressure metrics the operator scales the descheduler to zero"

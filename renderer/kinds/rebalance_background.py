@@ -27,7 +27,8 @@ def on_operator(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Or
             reason = f"{schema.title} cannot evict in the background"
             yield from _missing(spec, reason, "It came with schema 4.17.", at)
     yield from _kubevirt(spec, site, at)
-    yield from _alert(spec, known, site, at)
+    if all(spelled(name, known) for name in spec.profiles):
+        yield from _alert(spec, known, site, at)
 
 
 def on_upstream(spec: RebalanceSpec, releases: Sequence[Release], site: Site, at: Origin) -> Iterator[Problem]:

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from renderer.kinds import (
     rebalance_background,
+    rebalance_evictions,
+    rebalance_exclusion,
     rebalance_surroundings,
     rule_objects,
     upstream_descheduler,
@@ -20,7 +22,7 @@ from renderer.kinds.upstream_policy import Source
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler
 from renderer.releases.descheduler import RELEASES, Release
-from renderer.releases.descheduler_operator import EXCLUSIVE, protected
+from renderer.releases.descheduler_operator import EXCLUSIVE
 from renderer.releases.versions import parse
 
 _PLAIN = (
@@ -102,7 +104,7 @@ def _no_version(site: Site) -> Iterator[Problem]:
 
 def _judge(spec: RebalanceSpec, releases: Sequence[Release], site: Site, at: Origin) -> Iterator[Problem]:
     yield from _conflicts(spec, at.below("profiles"))
-    yield from _protected(spec, site, at.below("namespaces", "included"))
+    yield from rebalance_exclusion.on_upstream(spec, site, at)
     for release in releases:
         yield from _judge_release(spec, release, at)
     yield from rebalance_background.on_upstream(spec, releases, site, at)
@@ -133,15 +135,6 @@ def _conflicts(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
                 yield Problem("rebalance/exclusive-profiles", at.below(index), message, "Keep one of them.")
 
 
-def _protected(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
-    """KubeVirt's namespace; those that are protected everywhere are refused with the policy itself."""
-    own = site.operator.namespace
-    for index, name in enumerate(spec.namespaces.included or []):
-        if name == own and not protected(own):
-            message = f"{name} is KubeVirt's own namespace here, and never evicted from: it can never be included"
-            yield Problem("rebalance/protected-namespace", at.below(index), message, "Remove it.")
-
-
 def _judge_release(spec: RebalanceSpec, release: Release, at: Origin) -> Iterator[Problem]:
     if spec.metric is not None and not release.prometheus:
         message = (
@@ -150,14 +143,7 @@ def _judge_release(spec: RebalanceSpec, release: Release, at: Origin) -> Iterato
         )
         help = "Use descheduler 0.33 or newer, or profiles that go by the requests of pods, without utilization."
         yield Problem("rebalance/unsupported", at.below("utilization"), message, help)
-    if not release.total_limit:
-        message = f"{release.title} has no limit for a whole cycle: it would drop it in silence and evict without one"
-        if spec.evictions.total is not None:
-            help = "Remove total there, or use descheduler 0.31 or newer."
-            yield Problem("rebalance/unsupported", at.below("evictions", "total"), message, help)
-        else:
-            help = "Use descheduler 0.31 or newer; perNode holds there."
-            yield Problem("rebalance/inert", at.below("evictions"), message, help)
+    yield from rebalance_evictions.on_upstream(spec, release, at.below("evictions"))
 
 
 def _prometheus(releases: Sequence[Release], site: Site) -> Iterator[Problem]:
@@ -195,12 +181,14 @@ def _tls(url: str, site: Site, at: Origin) -> Iterator[Problem]:
 
 def _refused_tls(url: str, site: Site, at: Origin) -> Iterator[Problem]:
     """What the descheduler's TLS code can never take."""
-    scheme, netloc = urlsplit(url)[:2]
-    if scheme != "https":
+    parts = urlsplit(url)
+    if parts.scheme != "https":
         return
-    if ":" in netloc.rpartition("]")[2]:
+    name = parts.netloc.rpartition("@")[2]  # a password is told by itself, and not repeated
+    if ":" in name.rpartition("]")[2]:
         message = (
-            f"{url} can never work: the descheduler compares the certificate with the name {netloc}, port included"
+            f"https://{name} can never work: the descheduler compares the certificate with the name {name}, "
+            "port included"
         )
         help = f"{_PLAIN} With https it has to listen on port 443, which the address then leaves out."
         yield Problem("rebalance/prometheus", at.below("url"), message, help)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from renderer.kinds import kube_descheduler, rebalance_background, rebalance_surroundings
+from renderer.kinds import (
+    kube_descheduler,
+    rebalance_background,
+    rebalance_evictions,
+    rebalance_exclusion,
+    rebalance_surroundings,
+)
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.kinds.operator_schema import unsettled
@@ -26,6 +32,7 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
         return
     for schema in known:
         yield from _judge(spec, schema, at)
+    yield from rebalance_exclusion.on_operator(spec, at)
     yield from _judge_query(spec, known, at)
     yield from rebalance_background.on_operator(spec, known, site, at)
     yield from rebalance_surroundings.judge(spec, known, site, at)
@@ -78,7 +85,7 @@ def _judge(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]
     if not unknown:
         yield from _unknown_thresholds(spec, schema, at.below("thresholds", "deviation"))
         yield from _unknown_metric(spec, schema, at.below("utilization"))
-        yield from _limits(spec, schema, at)
+        yield from rebalance_evictions.on_operator(spec, schema, at.below("evictions"))
     yield from _cooldown(spec, schema, at.below("migrationCooldown"))
 
 
@@ -97,20 +104,26 @@ def _item(at: Origin, index: int) -> Origin:
 
 
 def _conflicts(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
-    for index, name in enumerate(spec.profiles):
-        before = spec.profiles[:index]
-        if name in before:
+    known = [name if operator.spelled(name, [schema]) else "" for name in spec.profiles]  # others are told already
+    for index, name in enumerate(known):
+        before = known[:index]
+        if name and name in before:
             message = f"profile {name} stands twice: on {schema.title} {schema.conflict}"
             yield Problem("rebalance/exclusive-profiles", at.below(index), message, "Remove one of them.")
             continue
         for other in before:
-            if frozenset((name, other)) in operator.EXCLUSIVE and operator.spelled(other, [schema]):
+            if frozenset((name, other)) in operator.EXCLUSIVE:
                 message = f"profiles {other} and {name} exclude each other: on {schema.title} {schema.conflict}"
                 yield Problem("rebalance/exclusive-profiles", at.below(index), message, "Keep one of them.")
 
 
 def _unknown_thresholds(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
-    if spec.thresholds.deviation is not None and "devDeviationThresholds" not in schema.customizations:
+    """A deviation that nothing reads has been told with the policy itself."""
+    if (
+        spec.thresholds.deviation is not None
+        and spec.moves_machines
+        and "devDeviationThresholds" not in schema.customizations
+    ):
         message = f"{schema.title} has no deviation thresholds: server-side apply refuses the object"
         yield Problem("rebalance/unsupported", at, message, "They came with schema 4.18. Write static: there.")
 
@@ -132,32 +145,6 @@ def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator
         yield Problem("rebalance/unsupported", at, message, help)
 
 
-def _limits(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
-    place, given = at.below("evictions"), spec.evictions
-    if "total" not in schema.limits:
-        message = f"{schema.title} has no eviction limits: one cycle evicts as many pods as it finds"
-        if given.total is not None:
-            help = "Remove it, and know that there is no limit; it came with schema 4.17."
-            yield Problem("rebalance/unsupported", place.below("total"), message, help)
-        else:
-            help = "Upgrade the operator (schema 4.17 and newer), or rebalance by hand there."
-            yield Problem("rebalance/inert", place, message, help)
-    if given.per_node is not None and (message := _node_limit(spec, schema)):
-        help = "Remove it there; it works from schema 4.22 on."
-        yield Problem("rebalance/inert", place.below("perNode"), message, help)
-
-
-def _node_limit(spec: RebalanceSpec, schema: Schema) -> str:
-    """Why a limit per node does nothing on a schema; empty where it works."""
-    single = "one pod is evicted from a node in each cycle"
-    if schema.node_limit_works or (spec.per_node == 1 and spec.metric is not None):
-        return ""
-    if "node" in schema.limits:
-        return f"{schema.title} does not pass perNode on to the plugin: {single}" if spec.metric else ""
-    effect = single if spec.metric else "only the total limits a node"
-    return f"{schema.title} has no field for perNode, so nothing is rendered: {effect}"
-
-
 def _cooldown(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
     if spec.migration_cooldown is None or "devMigrationCooldown" in schema.customizations:
         return
@@ -173,7 +160,7 @@ def _judge_query(spec: RebalanceSpec, known: Sequence[Schema], at: Origin) -> It
         from renderer.kinds import rebalance_records  # late: it needs the PromQL parser
 
         yield from rebalance_records.judge(spec.metric, known, at.below("utilization", "query"))
-    if spec.metric == "CPUUsage":
+    if spec.metric == "CPUUsage" and any(schema.takes_metrics for schema in known):
         message = (
             f"PrometheusCPUUsage asks for {METRICS['CPUUsage'].query}, the number of busy cores: "
             "one node above one core ends the whole cycle and nothing is balanced"

@@ -11,7 +11,7 @@ from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
 from renderer.releases import hyperconverged
-from renderer.releases.descheduler_operator import Schema
+from renderer.releases.descheduler_operator import Schema, spelled
 from renderer.words import shown
 
 _PARALLEL, _OUTBOUND = 5, 2
@@ -21,7 +21,7 @@ _PARALLEL, _OUTBOUND = 5, 2
 def judge(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) -> Iterator[Problem]:
     """On OpenShift."""
     found = find(spec, site)
-    yield from _scheduler(spec, found, at)
+    yield from _scheduler(spec, known, found, at)
     yield from migration_limits(spec, found, site, at)
     yield from rebalance_pressure.judge(spec, known, found, site, at)
 
@@ -48,7 +48,9 @@ def find(spec: RebalanceSpec, site: Site) -> list[tuple[Body, Origin]]:
 _ZERO = "the operator scales the descheduler to zero and reports TargetConfigControllerDegraded"
 
 
-def _scheduler(spec: RebalanceSpec, found: list[tuple[Body, Origin]], at: Origin) -> Iterator[Problem]:
+def _scheduler(
+    spec: RebalanceSpec, known: Sequence[Schema], found: list[tuple[Body, Origin]], at: Origin
+) -> Iterator[Problem]:
     """OpenShift's scheduler profile (main pkg/operator/target_config_reconciler.go:1556).
 
     Every manifest counts, for one may be a patch of another, or a cluster's own.
@@ -62,7 +64,8 @@ def _scheduler(spec: RebalanceSpec, found: list[tuple[Body, Origin]], at: Origin
         )
         help = "Change one of the two, or narrow manifests to those of these clusters."
         yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
-    if "CompactAndScale" in spec.profiles and (spreads or not stated):
+    compacts = "CompactAndScale" in spec.profiles and spelled("CompactAndScale", known) is not None
+    if compacts and (spreads or not stated):
         message = f"scheduler profile LowNodeUtilization ({spreads}) spreads what CompactAndScale packs: {_ZERO}"
         if not spreads:
             message = (
