@@ -9,6 +9,7 @@ import click
 from renderer.commands import options, tracking
 from renderer.commands.errors import CannotRun
 from renderer.model import Finding, Position, Severity
+from renderer.pipeline import Outcome
 from renderer.report import Report
 from renderer.report.base import FileChange
 from renderer.tree import CannotWrite, Change, State, write
@@ -50,7 +51,7 @@ def command(given: options.Shared, clusters: tuple[str, ...], *, fail_on_change:
     report = Report(
         findings=[
             *outcome.findings,
-            *_left_behind(changes, repository.settings.weight(_LEFT)),
+            *_left_behind(changes, outcome, repository.settings.weight(_LEFT)),
             *tracking.untracked(repository, present),
         ],
         line=options.Lines(repository.tree),
@@ -75,16 +76,28 @@ _LEFT = "rebalance/left-behind"
 _ITS_RULES = "recording-rules/kubevirt-policy-load-aware.yaml"
 
 
-def _left_behind(changes: Sequence[Change], severity: Severity) -> Iterator[Finding]:
-    """Deschedulers and MachineConfigs whose file is gone, and that the delivery engine was told to keep."""
+def _left_behind(changes: Sequence[Change], outcome: Outcome, severity: Severity) -> Iterator[Finding]:
+    """Deschedulers and MachineConfigs whose file is gone, and that nothing here removes from the cluster."""
     gone = {change.path for change in changes if change.state is State.ORPHANED}
     for change in changes:
-        kept = any(words in (change.before or "") for words in ("Prune=false", "/prune: disabled"))
-        if change.path in gone and change.path.endswith(_DESCHEDULERS) and kept:
+        if change.path in gone and change.path.endswith(_DESCHEDULERS):
             overlay = change.path.rpartition("/descheduler/")[0]
-            yield _kept(change.path, severity, blind=f"{overlay}/{_ITS_RULES}" in gone)
+            kept = any(words in (change.before or "") for words in ("Prune=false", "/prune: disabled"))
+            reason = _KEPT if kept else _unmanaged(outcome, overlay.rpartition("/")[2])
+            if reason:
+                yield _kept(change.path, severity, reason, blind=f"{overlay}/{_ITS_RULES}" in gone)
         if change.path in gone and change.path.endswith(_PRESSURE):
             yield _tuned(change.path, severity)
+
+
+_KEPT = "onRemoval: Keep left it in the cluster"
+
+
+def _unmanaged(outcome: Outcome, cluster: str) -> str:
+    """That no engine is known which would delete anything; empty where there is one, or the cluster is gone."""
+    rendered = outcome.rendered.get(cluster)
+    none = rendered is not None and rendered.site is not None and rendered.site.engine == "none"
+    return "with engine none it stays in the cluster unless something of your own deletes it" if none else ""
 
 
 def _tuned(path: str, severity: Severity) -> Finding:
@@ -98,9 +111,9 @@ def _tuned(path: str, severity: Severity) -> Finding:
     return Finding(_LEFT, severity, Position(path), message, help)
 
 
-def _kept(path: str, severity: Severity, *, blind: bool) -> Finding:
+def _kept(path: str, severity: Severity, reason: str, *, blind: bool) -> Finding:
     effect = "it finds no load without its recording rules, which go as well" if blind else "it goes on evicting"
-    message = f"no policy renders this any more, and onRemoval: Keep left it in the cluster: {effect}"
+    message = f"no policy renders this any more, and {reason}: {effect}"
     help = "Delete the object there, or restore the policy with mode: Predictive first."
     return Finding(_LEFT, severity, Position(path), message, help)
 

@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from renderer.releases.operator_metrics import METRICS
 from renderer.values import Value
-from renderer.words import shown
+from renderer.words import did_you_mean, shown
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -184,6 +185,9 @@ def wrong_duration(value: Any) -> Wrong:
         return Wrong(
             "policy/value", f"{shown(value)} is no time at all: a duration is above zero", "Write it as in 15m."
         )
+    if re.fullmatch(r"([0-9]+[hms])+", value):
+        message = f"{shown(value)} is too long: each of its numbers has at most six digits"
+        return Wrong("policy/value", message, "Write it in hours, as in 24h.")
     return _not_a_duration(value, "Use h, m and s with whole numbers, as in 1h30m.")
 
 
@@ -201,6 +205,21 @@ def wrong_alert(value: str) -> Wrong:
     return Wrong("policy/value", message, "Write it on one line with visible characters, at most 512.")
 
 
+def wrong_utilization(value: Any) -> Wrong:
+    """Why a value is neither a metric nor a query of the policy's own."""
+    help = f"Write one of {', '.join(METRICS)}, or {{query: …}} with PromQL."
+    if not isinstance(value, dict):
+        message = f"{shown(value)} is not a way to measure load"
+        return Wrong("policy/value", message, did_you_mean(str(value).removeprefix("Prometheus"), METRICS) or help)
+    if value.keys() != {"query"}:
+        return Wrong("policy/value", "utilization as a mapping has the key query, and no other", help)
+    if not isinstance(value["query"], str):
+        return Wrong("policy/type", "utilization.query must be a text", "Put the expression in quotes.")
+    if not value["query"]:
+        return Wrong("policy/value", "utilization.query is empty", "Write a PromQL expression.")
+    return Wrong("policy/value", "utilization.query is longer than 4096 characters", "Record parts of it by rules.")
+
+
 def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
     return lambda value: Wrong("policy/value", f"{shown(value)} is not a {what}", help)
 
@@ -208,11 +227,7 @@ def _not_a(what: str, help: str) -> Callable[[Any], Wrong]:
 EXPLANATIONS: Mapping[str, Callable[[Any], Wrong]] = {
     "qps": wrong_qps,
     "burst": wrong_burst,
-    "utilization": _not_a(
-        "way to measure load",
-        "Write one of CPUUsage, CPUPressure, CPUPressureByUtilization, CPUCombined, CPUMemoryCombined, MemoryPressure, "
-        "IOPressure, or {query: …} with PromQL.",
-    ),
+    "utilization": wrong_utilization,
     "replicas": _not_a("number of replicas", "Write auto, or a whole number from 1 to 255."),
     "duration": wrong_duration,
     "metric name": _not_a("metric name", "Use letters, digits, '_' and ':', as in team:node_load:rate5m."),

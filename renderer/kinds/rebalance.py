@@ -7,7 +7,14 @@ from typing import Literal
 
 from renderer.kinds.base import ApiVersion, Metadata, Policy, Request, Site, check_path
 from renderer.kinds.fields import Duration, seconds
-from renderer.kinds.rebalance_spec import LOAD_PROFILES, MODIFIERS, PriorityThreshold, Query, RebalanceSpec
+from renderer.kinds.rebalance_spec import (
+    LOAD_PROFILES,
+    MODIFIERS,
+    MigrationCooldown,
+    PriorityThreshold,
+    Query,
+    RebalanceSpec,
+)
 from renderer.model import Origin, Problem, Tree
 
 _NO_INCLUSION = LOAD_PROFILES | {"CompactAndScale"}
@@ -83,12 +90,25 @@ def _check_durations(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
         cooldown = spec.migration_cooldown
         given |= {("migrationCooldown", name): getattr(cooldown, name) for name in ("base", "max", "window")}
         if seconds(cooldown.base) > seconds(cooldown.max):
-            message = f"base {cooldown.base} is longer than max {cooldown.max}"
-            yield Problem("policy/value", at.below("migrationCooldown", "base"), message, "Swap the two.")
+            yield _swapped(cooldown, at.below("migrationCooldown"))
     for path, value in given.items():
         if value is not None and not 0 < seconds(value) <= _LONGEST:
             message = f"{'.'.join(path)} {value} must be above zero and fit {_LONGEST} seconds"
             yield Problem("policy/value", at.below(*path), message, "Write it as in 3m.")
+
+
+def _swapped(cooldown: MigrationCooldown, at: Origin) -> Problem:
+    """A base above max, where either may be a default."""
+    given = at.document.data["spec"]["migrationCooldown"]
+    if "max" not in given:
+        message = f"base {cooldown.base} is longer than the default of max, {cooldown.max}"
+        help = f"Give a max of at least {cooldown.base}, or a shorter base."
+    elif "base" not in given:
+        message = f"max {cooldown.max} is shorter than the default of base, {cooldown.base}"
+        help = f"Give a base of at most {cooldown.max}, or a longer max."
+    else:
+        message, help = f"base {cooldown.base} is longer than max {cooldown.max}", "Swap the two."
+    return Problem("policy/value", at.below("base" if "base" in given else "max"), message, help)
 
 
 def _check_thresholds(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:

@@ -39,8 +39,8 @@ class _Lookup:
             self._newer(f"{product} {text}", known.version.name, at)
         return known
 
-    def find_operator(self, text: str, at: Origin) -> None:
-        """The descheduler operator, whose numbers run in steps of their own."""
+    def find_operator(self, text: str, at: Origin, *, exported: bool) -> None:
+        """The descheduler operator, whose numbers run in steps of their own; `exported` definitions settle more."""
         version = parse(text)
         if version is None:
             return
@@ -52,6 +52,13 @@ class _Lookup:
             self._add("release/unknown", at, f"descheduler operator {version} is not known", help)
         elif descheduler_operator.newer(version):
             self._newer(f"descheduler operator {version}", descheduler_operator.KNOWN[-1], at)
+        elif not exported and version.patch is None and (later := descheduler_operator.LATER_PATCH.get(version.name)):
+            message = (
+                f"descheduler operator {version} is taken as {version}.0: "
+                f"{version}.{later} and newer have another schema"
+            )
+            help = f"Write the patch as well: oc get csv -n {descheduler_operator.NAMESPACE}"
+            self._add("release/assumed", at, message, help)
 
     def _newer(self, what: str, known: str, at: Origin) -> None:
         message = f"{what} is newer than the tables; it is rendered as {known}"
@@ -204,7 +211,8 @@ def _find_deschedulers(spec: ClusterSpec, at: Origin, lookup: _Lookup) -> None:
         if versions is None:
             continue
         if versions.descheduler_operator:
-            lookup.find_operator(versions.descheduler_operator, place.below("deschedulerOperator"))
+            exported = spec.crds is not None and versions is spec.versions
+            lookup.find_operator(versions.descheduler_operator, place.below("deschedulerOperator"), exported=exported)
         if versions.descheduler:
             lookup.find("descheduler", descheduler.RELEASES, versions.descheduler, place.below("descheduler"))
         lookup.problems.extend(_check_platform(spec.platform, versions, place))

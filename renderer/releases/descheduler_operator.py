@@ -265,6 +265,9 @@ def minor(name: str) -> int:
     return int(name.partition(".")[2])
 
 
+LATER_PATCH = {"5.1": 5, "5.3": 3}
+"""Minor releases whose patches have different schemas, and the first patch that has the later one."""
+
 _NEWEST = Version(5, 4)
 
 
@@ -279,18 +282,18 @@ def schema(version: Version, *, allow_newer: bool = False) -> str | None:
     README.md:28 and the ClusterServiceVersion of each release branch; where one number was built from two
     branches (5.3.1 and 5.3.3, 5.4.0) the narrower schema holds.
     """
-    patch = version.patch or 0
+    later = (version.patch or 0) >= LATER_PATCH.get(version.name, 0)
     match version.major, version.minor:
         case 4, 12 | 13 | 14:
             return version.name
         case 5, 0:
             return "4.15"
         case 5, 1:
-            return "4.18" if patch >= 5 else "4.17"
+            return "4.18" if later else "4.17"
         case 5, 2:
             return "4.19"
         case 5, 3:
-            return "4.21" if patch >= 3 else "4.20"
+            return "4.21" if later else "4.20"
         case 5, 4:
             return "4.22"
         case _:

@@ -25,7 +25,7 @@ def render(report: Report) -> tuple[str, str]:
     differences = {change.path: change.difference for change in report.files or ()}
     out = [line for finding in shown for line in (*_finding(finding, differences, report), "")]
     out += [f"… and {count} more [{code}]" for code, count in hidden.items()]
-    told = {finding.position.file for finding in report.findings}
+    told = {finding.position.file for finding in report.findings if finding.code.startswith("overlay/")}
     if not report.quiet:
         out += [_change(change, report) for change in report.files or () if change.path not in told]
     return _joined(out), "" if report.quiet and not findings else _joined([_summary(report)])
