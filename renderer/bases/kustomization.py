@@ -202,14 +202,14 @@ class _Reading:
             if isinstance(value, str) and value:
                 yield value, origin
             else:
-                self._problem(f"{name} is a list of texts", "Write one path an item.", origin)
+                self._problem(f"{name} is a list of texts", "Write each path as an item of its own.", origin)
 
     def _mappings(self, name: str) -> Iterator[tuple[Body, Origin]]:
         for value, origin in self._items(name):
             if isinstance(value, dict):
                 yield value, origin
             else:
-                self._problem(f"{name} is a list of mappings", "Write one entry an item.", origin)
+                self._problem(f"{name} is a list of mappings", "Write each entry as an item of its own.", origin)
 
     def _items(self, name: str) -> Iterator[tuple[Any, Origin]]:
         for value, origin in self._given(name):

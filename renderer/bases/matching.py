@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from renderer.bases.values import BaseProblem, Subject, Wanted
 from renderer.model import Origin
+from renderer.words import listed
 
 _LOCAL = "config.kubernetes.io/local-config"
 _SHOWN = 5
@@ -84,7 +85,7 @@ def _described(subject: Subject) -> str:
 
 
 def _causes(renamed: Sequence[Origin]) -> str:
-    return " and ".join(f"{origin.path[0]} in {origin.position.place}" for origin in renamed)
+    return listed(f"{origin.path[0]} in {origin.position.place}" for origin in renamed)
 
 
 def _help(wanted: Wanted, others: Sequence[Subject]) -> str:

@@ -79,16 +79,16 @@ def _words(change: Change) -> tuple[str, str, str]:
         return "overlay/edited", "unresolved merge conflict", f"Resolve those of the policies. {_RENDER}"
     if change.state is not State.FOREIGN:
         return _MESSAGES[change.state]
-    reason = change.reason or "it does not carry this tool's header"
+    reason = change.reason
     if change.blocking:
         return (
             "overlay/in-the-way",
-            f"a file must be written here, and what is here is not ours: {reason}",
+            f"a file must be written here, and something else is in its place: {reason}",
             "Move it away.",
         )
     return (
         "overlay/foreign",
-        f"this is not ours, and is left alone: {reason}",
+        f"this was not rendered by kubevirt-policy, and is left alone: {reason}",
         "Keep other manifests outside the overlays.",
     )
 

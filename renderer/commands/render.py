@@ -41,7 +41,7 @@ def command(given: options.Shared, clusters: tuple[str, ...], *, fail_on_change:
     outcome = repository.run(allow_empty=given.allow_empty, only=clusters)
     changes: tuple[Change, ...] = ()
     if not outcome.failed:
-        options.progress(f"Writing what {len(clusters or outcome.rendered)} clusters need", given)
+        options.progress(f"Writing the overlays of {counted(len(clusters or outcome.rendered), 'cluster')}", given)
         try:
             changes = write(repository.path, outcome.folder, outcome.files, clusters=clusters or None).changes
         except CannotWrite as error:

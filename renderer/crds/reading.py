@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from renderer import documents
 from renderer.model import Body, Once, Path, Tree, TreeError, walk
 from renderer.values import Value, field
+from renderer.words import listed
 
 if TYPE_CHECKING:
     from renderer.crds.validating import Rules
@@ -56,7 +57,7 @@ class Definition(Value, frozen=True, eq=False):
         if version in self.versions:
             yield from self.versions[version].faults(body)
             return
-        served = " and ".join(f"{self.group}/{name}" for name in sorted(self.versions)) or "nothing"
+        served = listed(f"{self.group}/{name}" for name in sorted(self.versions)) if self.versions else "nothing"
         message = f"{body.get('apiVersion')} is not served: the CustomResourceDefinition of {self.kind} serves {served}"
         yield Fault(("apiVersion",), message, "Set operatorResource.apiVersion, or correct the cluster's versions.")
 

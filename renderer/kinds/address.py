@@ -20,7 +20,8 @@ def check(url: str, at: Origin) -> Iterator[Problem]:
     if foreign := "".join(dict.fromkeys(_FOREIGN.findall(url))):
         message = f"{name} holds {shown(foreign)}, which no address does"
         message += ": Flux takes ${…} for a variable of its own" if "$" in foreign else ""
-        yield Problem("policy/value", at, message, "Write the address itself; where it must be, as %7B and the like.")
+        help = "Write the address without variables, and other characters percent-encoded, as in %7B."
+        yield Problem("policy/value", at, message, help)
         return
     try:
         host, port = _parts(url)

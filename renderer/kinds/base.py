@@ -204,7 +204,7 @@ def check_path(path: str | None, origin: Origin) -> Iterator[Problem]:
 def unneeded(word: str, reason: str, origin: Origin) -> Problem:
     """An acknowledgement of something that does not happen; it would hide it once it does."""
     help = "Remove it, so that it is asked for again when it is needed."
-    return Problem("policy/unneeded", origin, f"nothing asks to acknowledge {word} with {reason}", help)
+    return Problem("policy/unneeded", origin, f"acknowledge: {word} has no effect with {reason}", help)
 
 
 class Policy(Strict, frozen=True, kw_only=True):

@@ -158,7 +158,7 @@ def _judge_window(window: Window, interval: str | None, at: Origin, scrape: int)
     if samples < _SCRAPES_WANTED:
         short = samples < _SCRAPES_NEEDED
         effect = "it finds fewer than two samples" if short else "one missed scrape leaves a gap"
-        message = f"{window.function} over {window.seconds:g}s with {every}: {effect}"
+        message = f"{window.function}() over {window.seconds:g}s is too short for {every}: {effect}"
         help = f"Use at least {_SCRAPES_WANTED * step:g}s."
         yield Problem("rules/window" if short else "rules/narrow-window", place, message, help)
     elif interval and prometheus_seconds(interval) > window.seconds:

@@ -14,6 +14,7 @@ from renderer.kinds.cluster_facts import ComponentLimits
 from renderer.kinds.fields import Burst, Duration, Qps, Replicas, RepoPath, Strict, seconds
 from renderer.kinds.limits_file import Asked
 from renderer.model import Component, Limit, OperatorField, Origin, Problem, Setting, Tree
+from renderer.words import listed
 
 HIGH_BURST = Limit(200, 400)
 """What the products' own `highBurst` meant (HyperConverged v1.10.0 controllers/operands/kubevirt.go:113)."""
@@ -100,9 +101,7 @@ class RateLimitPolicy(Policy, frozen=True, kw_only=True):
         given = [name for name in _FORMS if getattr(self.spec, name) is not None]
         if len(given) != 1:
             message = (
-                f"{' and '.join(given)} exclude each other"
-                if given
-                else "one of static, profile and adaptive is missing"
+                f"{listed(given)} exclude each other" if given else "one of static, profile and adaptive is missing"
             )
             place = at.below(given[-1]) if given else at
             yield Problem(

@@ -16,6 +16,7 @@ from renderer.kinds.rebalance_spec import (
     RebalanceSpec,
 )
 from renderer.model import Origin, Problem, Tree
+from renderer.words import listed
 
 _NO_INCLUSION = LOAD_PROFILES | {"CompactAndScale"}
 _LONGEST = 2**31 - 1
@@ -115,7 +116,7 @@ def _check_thresholds(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     given = spec.thresholds
     if given.static is None and given.deviation is not None and spec.balances_load and not spec.moves_machines:
         message = (
-            f"{' and '.join(name for name in spec.profiles if name in LOAD_PROFILES)} knows static thresholds only: "
+            f"with {listed(name for name in spec.profiles if name in LOAD_PROFILES)} thresholds can only be static: "
             "a deviation would be dropped in silence, and 20 and 50 points of the scale would hold"
         )
         yield Problem("rebalance/ignored", at.below("deviation"), message, "Write static: instead.")
@@ -126,7 +127,7 @@ def _check_namespaces(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     blind = [name for name in spec.profiles if name in _NO_INCLUSION]
     if given.included and blind:
         message = (
-            f"{' and '.join(blind)} knows exclusion only: included would be dropped, "
+            f"with {listed(blind)} namespaces can only be excluded: included would be dropped, "
             "and pods of every other namespace would be evicted as well"
         )
         help = "Name under excluded what is to stay, or choose other profiles."
@@ -136,7 +137,7 @@ def _check_namespaces(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
 def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     """Fields that nothing reads with these profiles."""
     if MODIFIERS.issuperset(spec.profiles):
-        message = f"{' and '.join(spec.profiles)} only says what other profiles may evict: nothing would be evicted"
+        message = f"nothing would be evicted with {listed(spec.profiles)} alone: other profiles choose the pods"
         yield Problem("rebalance/ignored", at.below("profiles"), message, "Add a profile, or remove the policy.")
     thresholds = spec.thresholds.deviation or spec.thresholds.static
     unread = {
@@ -147,7 +148,7 @@ def _check_unused(spec: RebalanceSpec, at: Origin) -> Iterator[Problem]:
     }
     for name, unused in unread.items():
         if unused:
-            message = f"{name} has no effect: none of {', '.join(spec.profiles)} reads it"
+            message = f"{name} has no effect with {listed(spec.profiles)}"
             yield Problem("rebalance/inert", at.below(name), message, "Remove it, or add the profile it is meant for.")
 
 

@@ -10,6 +10,7 @@ from renderer.model import Origin, Problem
 from renderer.releases.descheduler import Release
 from renderer.releases.descheduler_operator import Schema, spelled
 from renderer.releases.versions import parse
+from renderer.words import listed
 
 _MOVING = ("KubeVirtRelieveAndMigrate", "LongLifecycle", "EvictPodsWithLocalStorage")
 """Profiles by which pods of virtual machines are evicted without a word from their owners."""
@@ -52,7 +53,7 @@ def _kubevirt(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
 def _missing(spec: RebalanceSpec, reason: str, since: str, at: Origin) -> Iterator[Problem]:
     moving = [name for name in spec.profiles if name in _MOVING]
     if moving:
-        help = f"{since} Leave these clusters out until they are upgraded, or remove {' and '.join(moving)}."
+        help = f"{since} Leave these clusters out until they are upgraded, or remove {listed(moving)}."
         yield Problem("rebalance/no-background", at.below("profiles"), f"{reason}: {_STORM}", help)
     else:
         message = f"{reason}: a virtual machine whose owner allows evictions is migrated, and counts as failed"

@@ -24,6 +24,7 @@ from renderer.releases import descheduler
 from renderer.releases.descheduler import RELEASES, Release
 from renderer.releases.descheduler_operator import EXCLUSIVE
 from renderer.releases.versions import parse
+from renderer.words import listed
 
 _PLAIN = (
     "Use plain http inside the cluster: a Service or port of Prometheus without TLS, such as the operator's own "
@@ -69,7 +70,7 @@ def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:
             "once this policy is gone the descheduler stays in the cluster, and its recording rules go: "
             "without samples it evicts nothing and logs an error in each cycle"
         )
-        help = f"Name {' and '.join(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
+        help = f"Name {listed(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
         return Problem("rebalance/kept", at, message, help)
     message = "once this policy is gone the descheduler stays in the cluster and goes on evicting"
     return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")

@@ -19,6 +19,7 @@ from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler_operator as operator
 from renderer.releases.descheduler_operator import Schema
 from renderer.releases.operator_metrics import METRICS
+from renderer.words import listed, plural
 
 NODE_TUNING = "_node-tuning"
 """Stands apart from the cluster's folder: what is in it reboots nodes."""
@@ -61,7 +62,7 @@ def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:
             "once this policy is gone the KubeDescheduler stays in the cluster, and its recording rules go: "
             "without samples it evicts nothing and logs an error in each cycle"
         )
-        help = f"Name {' and '.join(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
+        help = f"Name {listed(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
         return Problem("rebalance/kept", at, message, help)
     message = "once this policy is gone the KubeDescheduler stays in the cluster and goes on evicting"
     return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")
@@ -174,7 +175,7 @@ def _node_tuning(spec: RebalanceSpec, site: Site, at: Origin, policy: str) -> It
         return
     pools = site.worker_pools
     message = (
-        f"psi=1 reboots every node of pool{'s' if len(pools) > 1 else ''} {' and '.join(pools)}, one after the other: "
+        f"psi=1 reboots every node of {plural('pool', len(pools))} {listed(pools)}, one after the other: "
         f"it stands apart under {NODE_TUNING}, is never applied with the rest, and stays once it is gone from Git"
     )
     help = (

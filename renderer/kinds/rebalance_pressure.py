@@ -11,6 +11,7 @@ from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.model import Body, Origin, Problem
 from renderer.releases.descheduler_operator import Schema
 from renderer.releases.operator_metrics import METRICS
+from renderer.words import listed, plural
 
 _ROLE = "machineconfiguration.openshift.io/role"
 _NODE_ROLE = "node-role.kubernetes.io/"
@@ -53,7 +54,7 @@ def missing(
 
 
 def _pools(names: list[str]) -> str:
-    return f"pool{'s' if len(names) > 1 else ''} {' and '.join(names)}"
+    return f"{plural('pool', len(names))} {listed(names)}"
 
 
 def _enables(body: Body, pool: str) -> bool:

@@ -12,7 +12,7 @@ from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
 from renderer.releases import hyperconverged
 from renderer.releases.descheduler_operator import Schema, spelled
-from renderer.words import shown
+from renderer.words import listed, shown
 
 _PARALLEL, _OUTBOUND = 5, 2
 """KubeVirt's migrations at one time in a cluster and out of one node."""
@@ -59,9 +59,8 @@ def _scheduler(
     packs, spreads = stated.get("HighNodeUtilization"), stated.get("LowNodeUtilization")
     spreading = [name for name in spec.profiles if name in LOAD_PROFILES and name != "KubeVirtRelieveAndMigrate"]
     if packs and spreading:
-        message = (
-            f"scheduler profile HighNodeUtilization ({packs}) packs what {' and '.join(spreading)} spreads: {_ZERO}"
-        )
+        message = f"scheduler profile HighNodeUtilization ({packs}) packs "
+        message += f"what rebalancing with {listed(spreading)} spreads: {_ZERO}"
         help = "Change one of the two, or narrow manifests to those of these clusters."
         yield Problem("rebalance/scheduler-conflict", at.below("profiles"), message, help)
     compacts = "CompactAndScale" in spec.profiles and spelled("CompactAndScale", known) is not None
@@ -122,7 +121,7 @@ def migration_limits(
         if apart:
             place = origin.position
             message = (
-                f"evictions {' and '.join(apart)} in {place.file}:{place.line} ({body['kind']}): "
+                f"evictions {' and '.join(apart)} in {place.place} ({body['kind']}): "
                 "evictions beyond the migration limits queue up, below them migrations go unused"
             )
             help = "Give both the same numbers: total and parallelMigrationsPerCluster, perNode and "

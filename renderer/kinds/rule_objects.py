@@ -78,7 +78,7 @@ def _judge_labels(site: Site) -> Iterator[Problem]:
             "and nothing says so"
         )
         help = (
-            "See what it asks for: kubectl get prometheus -A -o yaml. Then write it as "
+            "See which labels it selects: kubectl get prometheus -A -o yaml. Then write it as "
             "ruleLabels: {release: kube-prometheus-stack}, as the chart of that name has it."
         )
         yield Problem("rules/no-labels", site.origin.below("spec", "monitoring"), message, help)

@@ -14,7 +14,7 @@ from renderer.model import Origin, Problem
 from renderer.releases import descheduler
 from renderer.releases.descheduler_operator import Schema
 from renderer.softtaint.config import NAME, Bounds
-from renderer.words import counted, listed
+from renderer.words import listed
 
 _BUSY_NODES, _BUSY_SECONDS = 200, 300
 
@@ -27,7 +27,7 @@ def always(spec: RebalanceSpec, taint: SoftTaint, at: Origin, site: Site) -> Ite
         help = "Write softTaint mode: DryRun, or mode: Automatic."
         yield Problem("soft-taint/predictive", place.below("mode"), message, help)
     if not spec.balances_load and taint.mode != "RemoveOnly":
-        message = f"none of {', '.join(spec.profiles)} looks at load: there are no thresholds to taint by"
+        message = f"no profile looks at load ({', '.join(spec.profiles)}): there are no thresholds to taint by"
         help = f"Add one of {', '.join(sorted(LOAD_PROFILES))}, or remove softTaint; RemoveOnly works without."
         yield Problem("soft-taint/no-load-profile", place.below("mode"), message, help)
     yield from soft_taint_surroundings.judge(spec, site, at)
@@ -73,10 +73,11 @@ def _image(taint: SoftTaint, at: Origin) -> Iterator[Problem]:
 def no_schedule(taint: SoftTaint, at: Origin) -> Problem:
     """A time that cron has no words for."""
     message = (
-        f"a CronJob cannot run every {taint.every}: cron knows minutes that divide an hour, hours that divide a day"
+        f"a CronJob cannot run every {taint.every}: "
+        "it repeats after minutes that divide an hour, or hours that divide a day"
     )
     times = soft_taint_schedule.nearest(taint.every_seconds)
-    help = f"The nearest that it knows: {listed(times)}. runAs: Deployment knows every time."
+    help = f"Nearest to it: {listed(times)}. With runAs: Deployment any time is possible."
     return Problem("soft-taint/schedule", at, message, help)
 
 
@@ -122,8 +123,8 @@ def _cap(taint: SoftTaint, at: Origin, site: Site) -> Iterator[Problem]:
         return
     if nodes is not None and min(nodes * taint.max_tainted_percent // 100, nodes - 1) > 0:
         return
-    of = f"of {counted(nodes, 'node')}" if nodes is not None else "of the nodes"
-    message = f"{taint.max_tainted_percent} percent {of} allows not one node with the taint overutilized"
+    which = f"no node of {nodes}" if nodes is not None else "no node"
+    message = f"with maxTaintedPercent {taint.max_tainted_percent}, {which} can get the taint overutilized"
     yield Problem("soft-taint/cap", at, message, "Raise it, or remove softTaint there.")
 
 
@@ -160,9 +161,10 @@ def no_prometheus(site: Site) -> Problem:
 
 def other_measure(spec: RebalanceSpec, at: Origin, site: Site, known: Sequence[Schema]) -> Problem:
     """The tainter has to measure something that the descheduler does not."""
-    names = " and ".join(name for name in spec.profiles if name in LOAD_PROFILES)
+    profiles = [name for name in spec.profiles if name in LOAD_PROFILES]
     message = (
-        f"{names} goes by what pods request here, and the soft-tainter by {RECORDS['CPUMemoryCombined']}: "
+        f"load is what pods request here for {listed(profiles)}, and {RECORDS['CPUMemoryCombined']} for the "
+        "soft-tainter: "
         "the descheduler may call a node under-utilized that is tainted, and a taint on all of those ends its evictions"
     )
     help = "Compare the two with mode: DryRun first"

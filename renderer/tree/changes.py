@@ -177,7 +177,7 @@ def _judged(found: _Found, after: str | None, *, on_the_way: bool) -> Change | N
         return None
     state = _state(found.text, wanted=after is not None)
     if state is State.FOREIGN:
-        return Change(found.path, state, after=after, reason="without our header", blocking=blocking)
+        return Change(found.path, state, after=after, reason="no header of kubevirt-policy", blocking=blocking)
     return Change(found.path, state, before=found.text, after=after, blocking=state is State.NEWER)
 
 

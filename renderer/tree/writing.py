@@ -246,7 +246,7 @@ def _refuse_blocked(blocking: tuple[Change, ...]) -> None:
         raise CannotWrite(message, blocking=blocking)
     if blocking:
         names = listed((f"{change.path} ({change.reason})" for change in blocking), _SHOWN)
-        raise CannotWrite(f"not ours to replace: {names}; move it away and render again", blocking=blocking)
+        raise CannotWrite(f"in the way: {names}; move it away and render again", blocking=blocking)
 
 
 def _told(error: OSError, root: Path) -> str:
