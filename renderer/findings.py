@@ -123,7 +123,7 @@ SEVERITIES: dict[str, Severity] = {
     "rules/test-missing": _ERROR,
     "rules/unknown-function": _ERROR,
     "rules/unsupported": _ERROR,
-    "rules/window": _ERROR,
+    "rules/window": _WARNING,
     "select/never-wins": _WARNING,
     "select/no-match": _WARNING,
     "select/tie": _ERROR,

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from renderer import documents, promql
 from renderer.kinds.base import Site
 from renderer.kinds.fields import prometheus_seconds
 from renderer.model import Origin, Problem
-from renderer.promql import Expression, Window
+from renderer.promql import Call, Fault, Feature, Window
 from renderer.releases import prometheus
 from renderer.releases.versions import Version
 from renderer.words import shown
 
-_RATES = frozenset(("rate", "increase", "irate", "delta", "idelta", "deriv", "predict_linear", "changes", "resets"))
+_RATES = frozenset(
+    (
+        "rate",
+        "increase",
+        "irate",
+        "delta",
+        "idelta",
+        "deriv",
+        "predict_linear",
+        "changes",
+        "resets",
+        "double_exponential_smoothing",
+    )
+)
+_Named = TypeVar("_Named", Call, Feature)
 _SCRAPES_NEEDED, _SCRAPES_WANTED = 2, 4
 _WORDS = frozenset(("null", "nil", "none", "None", "true", "false", "undefined"))
 """What means nothing, or yes and no, in other languages."""
@@ -63,7 +78,7 @@ def check(text: str, at: Origin, use: Use) -> Iterator[Problem]:
 
 
 def _check_words(text: str, at: Origin) -> Iterator[Problem]:
-    for name in sorted(promql.parse(text).metrics & _WORDS):
+    for name in sorted(promql.parse(text).needs & _WORDS):
         message = f"{name} is the name of a metric in PromQL, and nobody has it: the expression finds no series"
         place = documents.within(at, *promql.place(text, name))
         yield Problem("rules/no-series", place, message, "Write a condition or a figure; absent(…) asks for nothing.")
@@ -80,65 +95,75 @@ def judge(text: str, at: Origin, use: Use, site: Site, interval: str | None = No
     `interval` is that of the group which evaluates the expression.
     """
     found = promql.parse(text)
-    yield from _judge_syntax(found, at, use, next(iter(site.prometheus), None))
-    for call in () if found.faults else found.calls:
+    for fault in found.faults:
+        if fault.needs is not None:
+            yield from _judge_fault(fault, documents.within(at, fault.offset, fault.length), use, site.prometheus)
+    for call in () if found.faults else _first_of_each(found.calls):
         place = documents.within(at, call.offset, len(call.name))
         yield from _judge_function(call.name, place, use, site.prometheus)
-    for feature in found.features:
-        yield from _judge_feature(feature.name, documents.within(at, feature.offset, feature.length), use, site)
+    for feature in _first_of_each(found.features):
+        place = documents.within(at, feature.offset, feature.length)
+        yield from _judge_feature(feature.name, place, use, site.prometheus)
     for window in found.windows:
         yield from _judge_window(window, interval, at, site.monitoring.scrape_interval)
 
 
-def _judge_syntax(found: Expression, at: Origin, use: Use, version: Version | None) -> Iterator[Problem]:
-    for fault in found.faults:
-        if fault.needs is None:
-            continue
-        place = documents.within(at, fault.offset, fault.length)
-        if version is not None and version.release >= fault.needs:
-            message = f"{fault.message}, and Prometheus {version} is newer than what it knows"
-            yield Problem("rules/newer-syntax", place, message, use.settled)
-        else:
-            yield Problem("rules/syntax", place, fault.message, use.mend)
+def _first_of_each(found: Iterable[_Named]) -> Iterable[_Named]:
+    """One of each name: what is wrong with it holds wherever it stands."""
+    first: dict[str, _Named] = {}
+    for one in found:
+        first.setdefault(one.name, one)
+    return first.values()
+
+
+def _judge_fault(fault: Fault, place: Origin, use: Use, versions: Sequence[Version]) -> Iterator[Problem]:
+    """What this tool cannot read, and the Prometheus there perhaps can."""
+    problems = list(_judge_feature(fault.feature, place, use, versions)) if fault.feature else []
+    oldest, needs = min((one.release for one in versions), default=None), fault.needs or (0, 0)
+    if problems:
+        yield from problems
+    elif fault.feature or (oldest is not None and oldest >= needs):
+        message = f"{fault.message}; Prometheus {prometheus.written(needs)} and newer may know it"
+        yield Problem("rules/newer-syntax", place, message, use.settled)
+    else:
+        yield Problem("rules/syntax", place, fault.message, use.mend)
 
 
 def _judge_function(name: str, place: Origin, use: Use, versions: Sequence[Version]) -> Iterator[Problem]:
-    version = next((one for one in versions if not prometheus.known(name, one)), None)
     since, gone = prometheus.FUNCTIONS.get(name), prometheus.REMOVED.get(name)
     if since is None:
-        message = f"there is no function {shown(name)} in PromQL"
-        yield Problem("rules/unknown-function", place, message, _near(name))
-    elif version is not None:
-        message = f"Prometheus {version} does not know {name}() and {use.refused}"
-        help = (
-            f"It is there from {prometheus.written(since)} on."
-            if version.release < since or gone is None
-            else f"It is called {gone[1]} since {prometheus.written(gone[0])}."
-        )
-        yield Problem("rules/unknown-function", place, message, help)
+        yield Problem("rules/unknown-function", place, f"there is no function {shown(name)} in PromQL", _near(name))
+    elif gone and any(one.release >= gone[0] for one in versions):
+        message = f"Prometheus from {prometheus.written(gone[0])} on does not know {name}() and {use.refused}"
+        yield Problem("rules/unknown-function", place, message, f"It is called {gone[1]} since then.")
+    elif any(one.release < since for one in versions):
+        yield _too_old("rules/unknown-function", f"{name}()", since, place, use)
     else:
         yield from _judge_flag(name, place, use, versions)
 
 
-def _judge_feature(name: str, place: Origin, use: Use, site: Site) -> Iterator[Problem]:
+def _judge_feature(name: str, place: Origin, use: Use, versions: Sequence[Version]) -> Iterator[Problem]:
     since = prometheus.SYNTAX[name]
-    version = next((one for one in site.prometheus if one.release < since), None)
-    if version is not None:
-        message = f"Prometheus {version} does not know {name} and {use.refused}"
-        yield Problem("rules/unsupported", place, message, f"It is there from {prometheus.written(since)} on.")
+    if any(one.release < since for one in versions):
+        yield _too_old("rules/unsupported", name, since, place, use)
     else:
-        yield from _judge_flag(name, place, use, site.prometheus)
+        yield from _judge_flag(name, place, use, versions)
+
+
+def _too_old(code: str, name: str, since: tuple[int, int], place: Origin, use: Use) -> Problem:
+    """The same for all clusters whose Prometheus is older, so that they are told of at once."""
+    message = f"Prometheus before {prometheus.written(since)} does not know {name} and {use.refused}"
+    return Problem(code, place, message, "Do without it there, or correct versions.prometheus.")
 
 
 def _judge_flag(name: str, place: Origin, use: Use, versions: Sequence[Version]) -> Iterator[Problem]:
     """What a Prometheus knows, and refuses unless it is told otherwise when it starts."""
-    for version in versions or (None,):
-        if flag := prometheus.flag(name, version):
-            who = f"Prometheus {version}" if version else "Prometheus"
-            word = f"{name}()" if name in prometheus.FUNCTIONS else name
-            message = f"{word} is experimental: without --enable-feature={flag} {who} {use.refused}"
-            yield Problem("rules/experimental", place, message, "Set that flag and ignore this, or do without it.")
-            return
+    flag = next(filter(None, (prometheus.flag(name, version) for version in versions or (None,))), "")
+    if flag:
+        stable, word = prometheus.STABLE.get(name), f"{name}()" if name in prometheus.FUNCTIONS else name
+        who = f"Prometheus before {prometheus.written(stable)}" if stable else "Prometheus"
+        message = f"{word} is experimental: without --enable-feature={flag} {who} {use.refused}"
+        yield Problem("rules/experimental", place, message, "Set that flag and ignore this, or do without it.")
 
 
 @cache
@@ -150,7 +175,7 @@ def _near(name: str) -> str:
 
 
 def _judge_window(window: Window, interval: str | None, at: Origin, scrape: int) -> Iterator[Problem]:
-    if window.function not in _RATES or (window.subquery and window.step is None):
+    if window.function not in _RATES or window.beyond or (window.subquery and window.step is None):
         return
     step = window.step or scrape
     samples, place = window.seconds / step, documents.within(at, window.offset, window.length)
@@ -161,7 +186,7 @@ def _judge_window(window: Window, interval: str | None, at: Origin, scrape: int)
         message = f"{window.function}() over {window.seconds:g}s is too short for {every}: {effect}"
         help = f"Use at least {_SCRAPES_WANTED * step:g}s."
         yield Problem("rules/window" if short else "rules/narrow-window", place, message, help)
-    elif interval and prometheus_seconds(interval) > window.seconds:
+    elif interval and not window.nested and prometheus_seconds(interval) > window.seconds:
         message = f"the group is evaluated every {interval}, and {window.function} looks back {window.seconds:g}s only"
         help = "Widen the window or shorten the interval: what happens in between is never seen."
         yield Problem("rules/narrow-window", place, message, help)

@@ -98,6 +98,8 @@ def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[
     if rule.keep_firing_for and site.prometheus:
         since = prometheus.KEEP_FIRING_FOR
         if site.prometheus[0].release < since:
-            message = f"Prometheus {site.prometheus[0]} does not know keep_firing_for and refuses the file"
-            help = f"It is there from {prometheus.written(since)} on."
+            message = (
+                f"Prometheus before {prometheus.written(since)} does not know keep_firing_for and refuses the file"
+            )
+            help = "Remove it there, or correct versions.prometheus."
             yield Problem("rules/unsupported", at.below("keep_firing_for"), message, help)

@@ -1,6 +1,7 @@
 """PromQL expressions as values: what is wrong with them and where, what they read, which labels come out."""
 
 from renderer.promql.parsing import Call, Expression, Fault, Window, parse
+from renderer.promql.syntax import Feature
 from renderer.promql.tokens import place
 
-__all__ = ["Call", "Expression", "Fault", "Window", "parse", "place"]
+__all__ = ["Call", "Expression", "Fault", "Feature", "Window", "parse", "place"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf, isnan
 from typing import Any
 
 from renderer.promql import nodes
@@ -12,7 +13,6 @@ from renderer.promql.numbers import DIVIDING, DROPPING
 _CHOOSING = {"topk", "bottomk", "limitk", "limit_ratio"}
 _COMPARING = DROPPING | {"!="}
 _FILTER = " without bool"
-_ABSENT = {"absent", "absent_over_time"}
 
 
 def drops(node: Any, labels: frozenset[str]) -> Iterator[str]:
@@ -56,9 +56,7 @@ def _aggregation(node: Any, labels: frozenset[str]) -> Iterator[str]:
 
 def _call(node: Any, labels: frozenset[str]) -> Iterator[str]:
     name = nodes.function(node)
-    if name in _ABSENT:
-        yield f"{name}()"
-    elif name not in BARE:
+    if name not in BARE:
         for argument in node.args:
             yield from drops(argument, labels)
 
@@ -77,10 +75,12 @@ def _binary(node: Any, labels: frozenset[str]) -> Iterator[str]:
 
 
 def _harmless(node: Any, operator: str) -> bool:
-    """With `bool`, or where it lets through whatever is a ratio."""
-    if node.modifier is not None and node.modifier.return_bool:
+    """With `bool`, where it drops what is no number (`a == a`), or lets through whatever is a ratio."""
+    if nodes.returns_bool(node) or (operator == "==" and str(nodes.bare(node.lhs)) == str(nodes.bare(node.rhs))):
         return True
     value = nodes.number(node.lhs if operator in ("<", "<=") else node.rhs)
+    if operator in ("<", "<=") and nodes.number(node.rhs) == inf:
+        return True
     if value is None or operator in ("==", "!="):
-        return False
+        return operator == "!=" and value is not None and isnan(value)
     return value < 0 or (value == 0 and operator in (">=", "<="))

@@ -13,11 +13,12 @@ _EMPTYING = ["", "", ""]
 """The replacement, the source and the pattern with which `label_replace` takes a label away."""
 _KEEPING = {"topk", "bottomk", "limitk", "limit_ratio"}
 LABELLING = {"label_replace", "label_join"}
+ABSENT = {"absent", "absent_over_time"}
 BARE = {"scalar", "vector", "time", "pi"}
 
 
 def loses(node: Any, label: str, without: AbstractSet[str] = frozenset()) -> bool:
-    """Whether no sample of the result can have the label; False where that depends on the data.
+    """Whether the result has samples that cannot have the label; False where that depends on the data.
 
     `without` are names of series that are known not to have it.
     """
@@ -47,7 +48,7 @@ class _Search:
     def loses(self, node: Any) -> bool:
         match nodes.kind(node):
             case "VectorSelector":
-                return node.name in self.without or any(map(self._empty, node.matchers.matchers))
+                return nodes.metric(node) in self.without or any(map(self._empty, node.matchers.matchers))
             case "MatrixSelector":
                 return self.loses(node.vector_selector)
             case "AggregateExpr":
@@ -83,14 +84,25 @@ class _Search:
             return name == "label_replace" and [nodes.text(one) for one in args[2:]] == _EMPTYING
         if name in BARE or not args:
             return True
+        if name in ABSENT:
+            return not self._asked(args[0])
         return all(self.loses(argument) for argument in args)
+
+    def _asked(self, node: Any) -> bool:
+        """`absent(x{instance="a"})` has the labels that its selector asks for."""
+        selector = node.vector_selector if nodes.kind(node) == "MatrixSelector" else node
+        return nodes.kind(selector) == "VectorSelector" and any(
+            one.name == self.label and nodes.exact(one) for one in selector.matchers.matchers
+        )
 
     def _binary(self, node: Any) -> bool:
         operator = nodes.operator(node)
         if operator in ("and", "unless"):
             return self.loses(node.lhs)
         left, right = self.loses(node.lhs), self.loses(node.rhs)
-        if operator == "or" or scalar(node.lhs) or scalar(node.rhs):
+        if operator == "or":
+            return left or right
+        if scalar(node.lhs) or scalar(node.rhs):
             return left and right
         if sides := nodes.many_to_one(node):
             many, one = sides

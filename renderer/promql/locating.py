@@ -22,13 +22,14 @@ Check = Callable[[str], str]
 
 
 def locate(text: str, message: str, check: Check) -> tuple[int, int]:
-    """Where the fault begins and how long it is, in characters; the whole expression where that cannot be told."""
+    """Where the fault begins and how long it is, in characters; the first line of code where that cannot be told."""
     found = list(tokens(text))
-    for place in (_bad, _bracket, _named, _misplaced):
+    for place in (_bad, _bracket, _called, _first_said, _named, _misplaced):
         token = place(text, message, found, check)
         if token is not None:
             return token.start, max(len(token.text), 1)
-    return 0, max(len(text.split("\n", 1)[0]), 1)
+    start = found[0].start if found else 0
+    return start, max(len(text[start:].split("\n", 1)[0]), 1)
 
 
 def _bad(text: str, message: str, found: list[Token], check: Check) -> Token | None:
@@ -42,15 +43,31 @@ def _bracket(text: str, message: str, found: list[Token], check: Check) -> Token
     return wrong or (opened[-1] if opened else None)
 
 
-def _named(text: str, message: str, found: list[Token], check: Check) -> Token | None:
-    """The function or label that the message names; of several calls, the one of which the parser says the same."""
-    names = _QUOTED.findall(message)
+def _called(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    """The function that the message names; of several calls, the one of which the parser says the same."""
+    names = _QUOTED.findall(message) if "call to" in message else []
     named = [number for number, token in enumerate(found) if token.text in names]
     for number in named if len(named) > 1 else ():
         call = text[found[number].start : _end(found, number)]
         if check(call) == message:
             return found[number]
     return found[named[0]] if named else None
+
+
+def _first_said(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    """The first token, beyond what is valid by itself, with which the parser says so of the text up to there."""
+    if message == SYNTAX or len(found) > _MANY:
+        return None
+    said = [check(f"{text[: token.end]}{_closing(found[:number])}") for number, token in enumerate(found, 1)]
+    valid = max((number for number, words in enumerate(said, 1) if not words), default=0)
+    return next((found[number] for number in range(valid, len(found)) if said[number] == message), None)
+
+
+def _named(text: str, message: str, found: list[Token], check: Check) -> Token | None:
+    """What the message names."""
+    del text, check
+    names = _QUOTED.findall(message)
+    return next((token for token in found if token.text in names), None)
 
 
 def _end(found: list[Token], number: int) -> int:
@@ -75,6 +92,11 @@ def _misplaced(text: str, message: str, found: list[Token], check: Check) -> Tok
 
 
 def _completions(start: str, found: list[Token]) -> Iterator[str]:
-    closing = "".join(_CLOSING[token.text] for token in reversed(unpaired(found)[1]))
+    closing = _closing(found)
     for more, end in product(_GOES_ON, ("", " x", " (x)", " [5m]", " 5m")):
         yield f"{start}{more}{closing}{end}"
+
+
+def _closing(found: list[Token]) -> str:
+    """The brackets that the tokens leave open, closed."""
+    return "".join(_CLOSING[token.text] for token in reversed(unpaired(found)[1]))

@@ -14,7 +14,7 @@ def needs(node: Any) -> frozenset[str]:
     """The metrics each of which has to have samples, or the result has none."""
     match nodes.kind(node):
         case "VectorSelector":
-            return frozenset({node.name}) if node.name else frozenset()
+            return frozenset({name} if (name := nodes.metric(node)) else ())
         case "MatrixSelector":
             return needs(node.vector_selector)
         case "AggregateExpr" | "ParenExpr" | "UnaryExpr" | "SubqueryExpr":

@@ -49,6 +49,17 @@ def by(modifier: Any) -> bool:
     return str(modifier.type).endswith("By")
 
 
+def returns_bool(node: Any) -> bool:
+    """Whether a comparison gives 0 or 1 for each sample instead of dropping some."""
+    return node.modifier is not None and bool(node.modifier.return_bool)
+
+
+def metric(selector: Any) -> str:
+    """The name that a selector of an instant asks for, also as `{__name__="…"}`; empty where it asks for several."""
+    named = [one.value for one in selector.matchers.matchers if one.name == "__name__" and exact(one)]
+    return str(selector.name or next(iter(named), ""))
+
+
 def many_to_one(node: Any) -> tuple[Any, Any] | None:
     """The sides of a binary expression with `group_left` or `group_right`, that with many series first."""
     card = str(node.modifier.card) if node.modifier is not None else ""

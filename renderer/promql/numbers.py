@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from renderer.promql import nodes
+from renderer.promql import nodes, signs
 
 DROPPING = {"==", ">", ">=", "<", "<="}
 DIVIDING = {"/", "%"}
+_COMPARING = DROPPING | {"!="}
 _FIXED = {"pi", "vector", "scalar"}
 _COUNTING = {"count", "group", "count_values"}
 
@@ -53,15 +54,19 @@ def _binary(node: Any) -> bool:
     operator = nodes.operator(node)
     if operator in DROPPING:
         return False
-    if operator in DIVIDING and not _nonzero(node.rhs):
-        return True
     if operator in ("and", "unless"):
-        return unguarded(node.lhs)
+        return unguarded(node.lhs) and not _excludes(operator, nodes.bare(node.lhs), nodes.bare(node.rhs))
+    if operator in DIVIDING and not signs.nonzero(node.rhs):
+        return True
     return unguarded(node.lhs) or unguarded(node.rhs)
 
 
-def _nonzero(node: Any) -> bool:
-    node = nodes.bare(node)
-    if (number := nodes.number(node)) is not None:
-        return bool(number)
-    return nodes.kind(node) == "BinaryExpr" and nodes.operator(node) in DROPPING
+def _excludes(operator: str, quotient: Any, condition: Any) -> bool:
+    """`a / b and b > 0` and `a / b unless b == 0` have no sample where the denominator is zero."""
+    compared = nodes.kind(condition) == "BinaryExpr" and nodes.operator(condition) in _COMPARING
+    divided = nodes.kind(quotient) == "BinaryExpr" and nodes.operator(quotient) in DIVIDING
+    if not compared or not divided or str(nodes.bare(condition.lhs)) != str(nodes.bare(quotient.rhs)):
+        return False
+    if operator == "and":
+        return signs.nonzero(condition)
+    return nodes.operator(condition) in ("==", "<=") and nodes.number(condition.rhs) == 0

@@ -14,7 +14,7 @@ def origins(node: Any, label: str) -> set[str]:
         return set()
     match nodes.kind(node):
         case "VectorSelector":
-            return {node.name} if node.name else set()
+            return {name} if (name := nodes.metric(node)) else set()
         case "MatrixSelector":
             return origins(node.vector_selector, label)
         case "AggregateExpr" | "ParenExpr" | "UnaryExpr" | "SubqueryExpr":

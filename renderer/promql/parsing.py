@@ -17,11 +17,12 @@ from renderer.promql.tokens import Token, tokens
 
 PARSER_KNOWS = (3, 16)
 """The newest minor release of Prometheus whose syntax is followed, but for ranges that are computed."""
-MAX_DEEPENING = 200
-_OPERATORS = "( [ { + - * / % ^ == != > < >= <= </ >/ and or unless atan2"
+MAX_DEEPENING = 250
+_OPERATORS = "( [ + - * / % ^ == != > < >= <= </ >/ and or unless atan2"
 _DEEPENING = frozenset(_OPERATORS.split())
 _COMPUTED = re.compile(r"unexpected character inside brackets: '([-+*/%^(srm])'")
 """What the parser says of a range that is an expression (`[5m * 2]`, `[step()]`)."""
+_COMPUTED_DURATIONS = "arithmetic in durations"
 _COMPUTED_SINCE = (3, 14)  # prometheus CHANGELOG 3.14.0, #19033
 _UNKNOWN = re.compile(r"unknown function with name '([^']*)'")
 _KEYWORDS = """\
@@ -42,6 +43,8 @@ class Fault:
     offset: int
     length: int
     needs: tuple[int, int] | None = None
+    feature: str = ""
+    """The name of that syntax, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class Window:
     subquery: bool
     offset: int
     length: int
+    beyond: bool = False
+    """Whether samples from outside the range count, as with `anchored` and `smoothed`."""
+    nested: bool = False
+    """Whether a subquery around it asks again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,7 @@ class Expression:
     tree: Any = field(default=None, compare=False, repr=False)
 
     def loses(self, label: str, without: AbstractSet[str] = frozenset()) -> bool:
-        """Whether the result surely has no such label; `without` are series that are known not to have it."""
+        """Whether samples of the result surely lack the label; `without` are series that are known to lack it."""
         return self.tree is not None and labels.loses(self.tree, label, without)
 
     def origins(self, label: str) -> set[str]:
@@ -175,12 +182,17 @@ def _fault(text: str, message: str, found: list[Token]) -> Fault:
 
 
 def _newer(message: str, found: list[Token]) -> Fault | None:
-    """Ranges that are computed, which the parser refuses by a message of its own."""
+    """Ranges and offsets that are computed, which the parser refuses."""
+    for number, token in enumerate(found[:-1]):
+        behind = [one.text for one in found[number + 1 : number + 4] if one.text not in ("-", "+")]
+        if token.text.lower() == "offset" and behind and (behind[0] == "(" or behind[1:2] == ["("]):
+            words = "an offset that is computed is no PromQL that this tool can read"
+            return Fault(words, token.start, len(token.text), _COMPUTED_SINCE, _COMPUTED_DURATIONS)
     if computed := _COMPUTED.match(message):
         inside = next((number for number, token in enumerate(found) if token.text == "["), 0)
         token = next((one for one in found[inside:] if one.text.startswith(computed[1])), found[inside])
         words = "a range that is computed is no PromQL that this tool can read"
-        return Fault(words, token.start, len(token.text), _COMPUTED_SINCE)
+        return Fault(words, token.start, len(token.text), _COMPUTED_SINCE, _COMPUTED_DURATIONS)
     return None
 
 
@@ -196,28 +208,29 @@ def _calls(found: list[Token]) -> Iterator[Call]:
 def _metrics(tree: Any) -> Iterator[str]:
     for node in nodes.walk(tree):
         selector = node.vector_selector if nodes.kind(node) == "MatrixSelector" else node
-        if nodes.kind(selector) == "VectorSelector":
-            names = [one.value for one in selector.matchers.matchers if one.name == "__name__" and nodes.exact(one)]
-            yield from [selector.name] if selector.name else names
+        if nodes.kind(selector) == "VectorSelector" and (name := nodes.metric(selector)):
+            yield name
 
 
 def _windows(found: list[Token], tree: Any) -> Iterator[Window]:
     """Each range with the place of its brackets: both are met in the order of the text."""
     opening = [index for index, token in enumerate(found) if token.text == "["]
-    ranges = list(_ranges(tree, ""))
-    for number, (function, node) in enumerate(ranges):
+    ranges = list(_ranges(tree, "", nested=False))
+    for number, (function, node, nested) in enumerate(ranges):
         index = opening[number] if len(opening) == len(ranges) else 0
         end = next((token.end for token in found[index:] if token.text == "]"), found[index].end)
         subquery = nodes.kind(node) == "SubqueryExpr"
         step = node.step.total_seconds() if subquery and node.step is not None else None
-        start = found[index].start
-        yield Window(function, node.range.total_seconds(), step, subquery, start, end - start)
+        start, seconds = found[index].start, node.range.total_seconds()
+        beyond = syntax.selects_beyond(found, index)
+        yield Window(function, seconds, step, subquery, start, end - start, beyond=beyond, nested=nested)
 
 
-def _ranges(node: Any, function: str) -> Iterator[tuple[str, Any]]:
+def _ranges(node: Any, function: str, *, nested: bool) -> Iterator[tuple[str, Any, bool]]:
     kind = nodes.kind(node)
     function = nodes.function(node) or function
     for child in nodes.children(node):
-        yield from _ranges(child, function if kind in ("Call", "ParenExpr") else "")
+        inner = function if kind in ("Call", "ParenExpr") else ""
+        yield from _ranges(child, inner, nested=nested or kind == "SubqueryExpr")
     if kind in ("MatrixSelector", "SubqueryExpr"):
-        yield function, node
+        yield function, node, nested

@@ -35,7 +35,7 @@ def _leaves(node: Any, *, counted: bool) -> Iterator[str]:
     """`counted`: a function takes the rate of what is read, so that a counter may be a share."""
     match nodes.kind(node):
         case "VectorSelector":
-            yield from _series(str(node.name or ""), counted=counted)
+            yield from _series(nodes.metric(node), counted=counted)
         case "MatrixSelector":
             yield from _leaves(node.vector_selector, counted=counted)
         case "AggregateExpr":
@@ -86,19 +86,27 @@ def _call(node: Any) -> Iterator[str]:
 def _binary(node: Any, *, counted: bool) -> Iterator[str]:
     operator = nodes.operator(node)
     left, right = nodes.number(node.lhs), nodes.number(node.rhs)
-    if _returns_bool(node) or (operator in ("<", "<=") and _at_most_one(node.rhs)):
+    if nodes.returns_bool(node) or (operator in ("<", "<=") and _at_most_one(node.rhs)):
         return
-    if operator == "/" and (right is None or right > 1):
+    if operator == "/":
+        yield from _divided(node, right, counted=counted)
         return
     if operator == "*":
         yield from (f"multiplies by {factor:g}" for factor in (left, right) if factor is not None and factor > 1)
-    sides = [node.lhs] if operator in ("and", "unless", "/", "^", "%") else [node.lhs, node.rhs]
+    sides = [node.lhs] if operator in ("and", "unless", "^", "%") else [node.lhs, node.rhs]
     for side in sides:
         yield from _leaves(side, counted=counted)
 
 
-def _returns_bool(node: Any) -> bool:
-    return node.modifier is not None and bool(node.modifier.return_bool)
+def _divided(node: Any, by: float | None, *, counted: bool) -> Iterator[str]:
+    if by is not None and by <= 1:
+        if by < 1:
+            yield f"divides by {by:g}"
+        yield from _leaves(node.lhs, counted=counted)
+    elif by is None and nodes.kind(nodes.bare(node.lhs)) == "BinaryExpr":
+        above = nodes.bare(node.lhs)
+        factors = [nodes.number(above.lhs), nodes.number(above.rhs)] if nodes.operator(above) == "*" else []
+        yield from (f"multiplies by {factor:g}" for factor in factors if factor is not None and factor > 1)
 
 
 def _at_most_one(node: Any) -> bool:

@@ -27,6 +27,8 @@ _RENAMED = {"holt_winters": "double_exponential_smoothing"}
 _GROUPED = re.compile(
     r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]+(?:_[0-9]+)*)?(?:[eE][-+]?[0-9]+)?|0[xX]_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*"
 )
+_ZERO = re.compile(r"(?:0+(?:ms|[smhdwy]))+")
+_NEVER_ZERO = ("[", ":")
 _UNIT = re.compile(r"[0-9](?:ms|[smhdwy])")
 _NAMING = ("{", "by", "without", "on", "ignoring", "group_left", "group_right")
 _BEFORE_DURATIONS = ("[", ":", "offset")
@@ -65,7 +67,7 @@ def _word(found: list[Token], number: int) -> str:
         return word
     if word == "@":
         return "the modifier @"
-    return "negative offsets" if word == "-" and before == "offset" else ""
+    return "a negative offset" if word == "-" and before == "offset" else ""
 
 
 def _number(text: str, before: str) -> str:
@@ -104,6 +106,20 @@ def _modifies(found: list[Token], number: int) -> bool:
     return before[-1] in _ENDS or name
 
 
+def selects_beyond(found: list[Token], opening: int) -> bool:
+    """Whether the range whose bracket is the token with that number is `anchored` or `smoothed`."""
+    for number in range(opening, len(found)):
+        if found[number].text.lower() in _SELECTING and _modifies(found, number):
+            return True
+        if (
+            number > opening
+            and found[number].text in ("[", ")", ",")
+            and found[number - 2].text not in ("start", "end")
+        ):
+            return False
+    return False
+
+
 def refused(found: list[Token]) -> Iterator[tuple[Token, str]]:
     """What the parser takes and no Prometheus does: alternatives between braces."""
     depth = 0
@@ -129,6 +145,8 @@ def _replacements(found: list[Token]) -> Iterator[tuple[int, int, str]]:
             yield token.start, token.end, "" if _modifies(found, number) else f"{token.text}_"
         elif token.text in _TRIMMING:
             yield token.start, token.end, "== bool "
+        elif token.kind == "number" and _ZERO.fullmatch(token.text):
+            yield token.start, token.end, "0" if found[number - 1].text not in _NEVER_ZERO else token.text
         elif token.kind == "number" and _GROUPED.fullmatch(token.text):
             yield token.start, token.end, token.text.replace("_", "")
         elif token.text in _RENAMED and found[number + 1 : number + 2] and found[number + 1].text == "(":

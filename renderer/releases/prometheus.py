@@ -50,8 +50,9 @@ SYNTAX: Mapping[str, Release] = {
     "group()": (2, 20),
     "durations of several units": (2, 21),
     "atan2": (2, 31),
-    "the modifier @": (2, 33),
-    "negative offsets": (2, 33),
+    "the modifier @": (2, 25),
+    "a negative offset": (2, 26),
+    "arithmetic in durations": (3, 4),
     "digits in groups": (2, 54),
     "limitk()": (2, 54),
     "limit_ratio()": (2, 54),
@@ -76,9 +77,20 @@ _EXPERIMENTAL: Mapping[str, str] = {
     "promql-binop-fill-modifiers": "fill() fill_left() fill_right()",
     "promql-extended-range-selectors": "anchored smoothed",
 }
-FLAGS: Mapping[str, str] = {name: flag for flag, names in _EXPERIMENTAL.items() for name in names.split()}
+FLAGS: Mapping[str, str] = {name: flag for flag, names in _EXPERIMENTAL.items() for name in names.split()} | {
+    "the modifier @": "promql-at-modifier",
+    "a negative offset": "promql-negative-offset",
+    "arithmetic in durations": "promql-duration-expr",
+}
 """By function or syntax, what `--enable-feature` has to name."""
-_STABLE: Mapping[str, Release] = {"first_over_time": (3, 14), "anchored": (3, 16), "smoothed": (3, 16)}
+STABLE: Mapping[str, Release] = {
+    "the modifier @": (2, 33),
+    "a negative offset": (2, 33),
+    "arithmetic in durations": (3, 14),
+    "first_over_time": (3, 14),
+    "anchored": (3, 16),
+    "smoothed": (3, 16),
+}
 """The release from which no flag is needed any more."""
 
 _TEMPLATES = """\
@@ -99,7 +111,7 @@ def known(name: str, version: Version) -> bool:
 
 def flag(name: str, version: Version | None) -> str:
     """The flag without which a release refuses a function or syntax that it knows; empty where none is needed."""
-    stable = _STABLE.get(name)
+    stable = STABLE.get(name)
     free = stable is not None and (version is None or version.release >= stable)
     return "" if free else FLAGS.get(name, "")
 
