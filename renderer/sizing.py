@@ -3,8 +3,9 @@
 Integers only: needs are in milli-QPS and rounded up, shares of the headroom in QPS and rounded down.
 
 A limit in place is changed only where demand or headroom has left a band around it, so that wavering facts
-do not become pull requests: from a first result on, needs that stay within 1.38 to 1 change a limit at most
-twice, and headroom that stays within 1.2 to 1 at most once, however long they waver.
+do not become pull requests: from the first result that a need decides on, needs that stay within 1.38 to 1 change
+a limit at most twice, and headroom that stays within 1.2 to 1 at most once, however long they waver.  A limit above
+the tolerated headroom is lowered to the cap first.
 """
 
 from __future__ import annotations
