@@ -9,7 +9,7 @@ from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.model import Origin, Problem
 from renderer.releases.descheduler import Release
 from renderer.releases.descheduler_operator import Schema, spelled
-from renderer.releases.versions import parse
+from renderer.releases.hyperconverged import HyperConvergedRelease
 from renderer.words import listed
 
 _MOVING = ("KubeVirtRelieveAndMigrate", "LongLifecycle", "EvictPodsWithLocalStorage")
@@ -42,10 +42,8 @@ def on_upstream(spec: RebalanceSpec, releases: Sequence[Release], site: Site, at
 
 
 def _kubevirt(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
-    """KubeVirt tells the descheduler of a running migration from v1.3.0 on (watch/descheduler/descheduler.go:42)."""
     for release in site.releases:
-        version = parse(release.kubevirt.minor)
-        if version is not None and version.release < (1, 3):
+        if not release.kubevirt.tells_descheduler:
             reason = f"{release.kubevirt_name} does not tell the descheduler that a machine is migrating"
             yield from _missing(spec, reason, "KubeVirt 1.3 and newer do.", at)
 
@@ -62,24 +60,19 @@ def _missing(spec: RebalanceSpec, reason: str, since: str, at: Origin) -> Iterat
 
 
 def _alert(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) -> Iterator[Problem]:
-    """HCOMisconfiguredDescheduler (hyperconverged-cluster-operator v1.14.0 pkg/util/cluster.go:382,
-    v1.15.2 controllers/descheduler/descheduler_controller.go:110, v1.18.1 :106)."""
+    """HyperConverged's alert on a descheduler that would work against virtual machines."""
     for release in site.releases:
-        wanted = _accepted(release.hyperconverged.minor, spec, known) if release.hyperconverged else ""
+        wanted = _accepted(release.hyperconverged, spec, known) if release.hyperconverged else ""
         if wanted:
             message = f"{release.name} raises the critical alert HCOMisconfiguredDescheduler here: it accepts {wanted}"
             help = "Use profile KubeVirtRelieveAndMigrate, or silence the alert on purpose."
             yield Problem("rebalance/misconfigured-alert", at.below("profiles"), message, help)
 
 
-def _accepted(minor: str, spec: RebalanceSpec, known: Sequence[Schema]) -> str:
-    """What a HyperConverged release accepts, where the policy is not that; empty where it is content."""
-    number = int(minor.partition(".")[2])
-    if number < 13:
-        return ""
-    if number <= 14:
-        background = all(_FIELD in schema.customizations for schema in known)
-        return "" if background else "only objects that enable background evictions"
-    if spec.moves_machines or (number >= 17 and "LongLifecycle" in spec.profiles):
-        return ""
-    return f"only KubeVirtRelieveAndMigrate{' and LongLifecycle' if number >= 17 else ''}"
+def _accepted(release: HyperConvergedRelease, spec: RebalanceSpec, known: Sequence[Schema]) -> str:
+    """What a release accepts, where the policy is not that; empty where it is content."""
+    if release.descheduler_background and not all(_FIELD in schema.customizations for schema in known):
+        return "only objects that enable background evictions"
+    if release.descheduler_profiles and not set(release.descheduler_profiles).intersection(spec.profiles):
+        return f"only {' and '.join(release.descheduler_profiles)}"
+    return ""

@@ -10,12 +10,9 @@ from renderer.kinds.base import Site
 from renderer.kinds.fields import leaves_repository
 from renderer.kinds.rebalance_spec import LOAD_PROFILES, RebalanceSpec
 from renderer.model import Body, Origin, Problem
-from renderer.releases import hyperconverged
+from renderer.releases import hyperconverged, kubevirt
 from renderer.releases.descheduler_operator import Schema, spelled
 from renderer.words import listed, shown
-
-_PARALLEL, _OUTBOUND = 5, 2
-"""KubeVirt's migrations at one time in a cluster and out of one node."""
 
 
 def judge(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) -> Iterator[Problem]:
@@ -142,13 +139,13 @@ def _limits(body: Body, site: Site) -> tuple[Any, Any] | None:
     release, api = site.releases[0].hyperconverged, str(body.get("apiVersion"))
     if body.get("kind") == "HyperConverged" and api in hyperconverged.LIVE_MIGRATION:
         settings = manifests.below(body, *hyperconverged.LIVE_MIGRATION[api])
-        outbound = release.outbound_migrations if release else _OUTBOUND
+        outbound = release.outbound_migrations if release else kubevirt.OUTBOUND_MIGRATIONS
     elif manifests.of_kind(body, "KubeVirt", "kubevirt.io/"):
-        settings, outbound = manifests.below(body, "spec", "configuration", "migrations"), _OUTBOUND
+        settings, outbound = manifests.below(body, "spec", "configuration", "migrations"), kubevirt.OUTBOUND_MIGRATIONS
     else:
         return None
     given = settings.get("parallelMigrationsPerCluster"), settings.get("parallelOutboundMigrationsPerNode")
-    return _or(given[0], _PARALLEL), _or(given[1], outbound)
+    return _or(given[0], kubevirt.PARALLEL_MIGRATIONS), _or(given[1], outbound)
 
 
 def _or(value: Any, default: int) -> Any:

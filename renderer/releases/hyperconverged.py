@@ -23,6 +23,8 @@ class HyperConvergedRelease(Value, frozen=True):
 
     `tuning_policy`: the field and its annotation exist; before, limits need the JSON patch annotation.
     `reference_policy`: `instancetypeConfig` exists.  `sets_gate`: it lists KubeVirt's gate by itself.
+    The alert HCOMisconfiguredDescheduler fires without background evictions (`descheduler_background`) or one of
+    `descheduler_profiles`, in release-neutral names; never where neither is given.
     `outbound_migrations`: default of `parallelOutboundMigrationsPerNode`, the same in each API version.
     """
 
@@ -38,10 +40,15 @@ class HyperConvergedRelease(Value, frozen=True):
     unsafe_metric: str = (
         "kubevirt_hco_unsafe_modifications"  # from v1.10; before: v1.9.0 controllers/alerts/alerts.go:147
     )
+    descheduler_background: bool = False  # v1.14.0 pkg/util/cluster.go:382
+    descheduler_profiles: tuple[str, ...] = ()
     outbound_migrations: int = 2  # 1 from 1.19, where nothing is stored yet (commit bffbfe54)
     source: str = ""
 
 
+# v1.15.2 controllers/descheduler/descheduler_controller.go:110, v1.18.1 :106.
+_MOVING = ("KubeVirtRelieveAndMigrate",)
+_MOVING_OR_LONG = (*_MOVING, "LongLifecycle")
 _OLD_METRIC = "kubevirt_hco_unsafe_modification_count"
 
 RELEASES: dict[str, HyperConvergedRelease] = {
@@ -52,18 +59,32 @@ RELEASES: dict[str, HyperConvergedRelease] = {
         HyperConvergedRelease("1.10", "1.0", source="v1.10.7"),
         HyperConvergedRelease("1.11", "1.1", source="v1.11.1"),
         HyperConvergedRelease("1.12", "1.2", source="v1.12.0"),
-        HyperConvergedRelease("1.13", "1.3", source="v1.13.0"),
-        HyperConvergedRelease("1.14", "1.4", source="v1.14.0"),
-        HyperConvergedRelease("1.15", "1.5", reference_policy=True, sets_gate=True, source="v1.15.2"),
-        HyperConvergedRelease("1.16", "1.6", reference_policy=True, sets_gate=True, source="v1.16.0"),
-        HyperConvergedRelease("1.17", "1.7", reference_policy=True, source="v1.17.3"),
-        HyperConvergedRelease("1.18", "1.8", served=(_V1, _V1BETA1), reference_policy=True, source="v1.18.1"),
+        HyperConvergedRelease("1.13", "1.3", descheduler_background=True, source="v1.13.0"),
+        HyperConvergedRelease("1.14", "1.4", descheduler_background=True, source="v1.14.0"),
+        HyperConvergedRelease(
+            "1.15", "1.5", descheduler_profiles=_MOVING, reference_policy=True, sets_gate=True, source="v1.15.2"
+        ),
+        HyperConvergedRelease(
+            "1.16", "1.6", descheduler_profiles=_MOVING, reference_policy=True, sets_gate=True, source="v1.16.0"
+        ),
+        HyperConvergedRelease(
+            "1.17", "1.7", descheduler_profiles=_MOVING_OR_LONG, reference_policy=True, source="v1.17.3"
+        ),
+        HyperConvergedRelease(
+            "1.18",
+            "1.8",
+            descheduler_profiles=_MOVING_OR_LONG,
+            served=(_V1, _V1BETA1),
+            reference_policy=True,
+            source="v1.18.1",
+        ),
         HyperConvergedRelease(
             "1.19",
             "1.9",
             served=(_V1, _V1BETA1),
             default_api_version=_V1,
             reference_policy=True,
+            descheduler_profiles=_MOVING_OR_LONG,
             outbound_migrations=1,
             source="release-1.19",
         ),

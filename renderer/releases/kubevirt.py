@@ -26,13 +26,18 @@ class Defaults(Value, frozen=True):
 
 
 class KubeVirtRelease(Value, frozen=True):
-    """One minor release.  `gated` tells that the reference policy does nothing without its feature gate."""
+    """One minor release.
+
+    `gated`: the reference policy does nothing without its feature gate.  `tells_descheduler`: pods of machines that
+    are migrating say so.
+    """
 
     minor: str
     defaults: tuple[Defaults, ...]
     replicas_patch: bool
     reference_policy: bool
     gated: bool
+    tells_descheduler: bool
 
     def possible_defaults(self, patch: int | None) -> tuple[Defaults, ...]:
         """The defaults that can hold: one where the patch release is known or does not matter."""
@@ -65,18 +70,19 @@ def _release(
     replicas_patch: bool = True,  # from v1.1.0, pkg/virt-operator/resource/apply/apps.go:63
     reference_policy: bool = True,  # from v1.4.0, staging/src/kubevirt.io/api/core/v1/types.go:2550
     gated: bool = False,  # v1.4.0 pkg/virt-config/feature-gates.go:89; v1.5.0 featuregate/active.go:96
+    tells_descheduler: bool = True,  # from v1.3.0, pkg/virt-controller/watch/descheduler/descheduler.go:42
 ) -> KubeVirtRelease:
-    return KubeVirtRelease(minor, defaults, replicas_patch, reference_policy, gated)
+    return KubeVirtRelease(minor, defaults, replicas_patch, reference_policy, gated, tells_descheduler)
 
 
 RELEASES: dict[str, KubeVirtRelease] = {
     entry.minor: entry
     for entry in (
-        _release("0.58", _FROM_0_55, replicas_patch=False, reference_policy=False),
-        _release("0.59", _FROM_0_55, replicas_patch=False, reference_policy=False),
-        _release("1.0", _FROM_0_55, replicas_patch=False, reference_policy=False),
-        _release("1.1", _FROM_0_55, reference_policy=False),
-        _release("1.2", _FROM_0_55, reference_policy=False),
+        _release("0.58", _FROM_0_55, replicas_patch=False, reference_policy=False, tells_descheduler=False),
+        _release("0.59", _FROM_0_55, replicas_patch=False, reference_policy=False, tells_descheduler=False),
+        _release("1.0", _FROM_0_55, replicas_patch=False, reference_policy=False, tells_descheduler=False),
+        _release("1.1", _FROM_0_55, reference_policy=False, tells_descheduler=False),
+        _release("1.2", _FROM_0_55, reference_policy=False, tells_descheduler=False),
         _release("1.3", _FROM_0_55, reference_policy=False),
         _release("1.4", _FROM_0_55, gated=True),
         _release("1.5", _FROM_0_55, gated=True),
@@ -86,6 +92,10 @@ RELEASES: dict[str, KubeVirtRelease] = {
         _release("1.9", _FROM_1_7),
     )
 }
+
+
+PARALLEL_MIGRATIONS, OUTBOUND_MIGRATIONS = 5, 2
+"""Defaults in a cluster and out of one node, of every release (v1.9.0 pkg/virt-config/virt-config.go)."""
 
 
 # Where a setting lives in the KubeVirt object.  Through HyperConverged's JSON patch annotation, one operation
