@@ -8,7 +8,7 @@ from renderer.kinds.base import Site
 from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.model import Origin, Problem
 from renderer.releases.descheduler import Release
-from renderer.releases.descheduler_operator import Schema, spelled
+from renderer.releases.descheduler_operator import Schema, since, spelled
 from renderer.releases.hyperconverged import HyperConvergedRelease
 from renderer.words import listed
 
@@ -26,7 +26,7 @@ def on_operator(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Or
     for schema in known:
         if _FIELD not in schema.customizations and all(spelled(name, [schema]) for name in spec.profiles):
             reason = f"{schema.title} cannot evict in the background"
-            yield from _missing(spec, reason, "It came with schema 4.17.", at)
+            yield from _missing(spec, reason, f"It came with {since(17)}.", at)
     yield from _kubevirt(spec, site, at)
     if all(spelled(name, known) for name in spec.profiles):
         yield from _alert(spec, known, site, at)
@@ -48,14 +48,14 @@ def _kubevirt(spec: RebalanceSpec, site: Site, at: Origin) -> Iterator[Problem]:
             yield from _missing(spec, reason, "KubeVirt 1.3 and newer do.", at)
 
 
-def _missing(spec: RebalanceSpec, reason: str, since: str, at: Origin) -> Iterator[Problem]:
+def _missing(spec: RebalanceSpec, reason: str, from_: str, at: Origin) -> Iterator[Problem]:
     moving = [name for name in spec.profiles if name in _MOVING]
     if moving:
-        help = f"{since} Leave these clusters out until they are upgraded, or remove {listed(moving)}."
+        help = f"{from_} Leave these clusters out until they are upgraded, or remove {listed(moving)}."
         yield Problem("rebalance/no-background", at.below("profiles"), f"{reason}: {_STORM}", help)
     else:
         message = f"{reason}: a virtual machine whose owner allows evictions is migrated, and counts as failed"
-        help = f"{since} Until then, let no virtual machine carry descheduler.alpha.kubernetes.io/evict."
+        help = f"{from_} Until then, let no virtual machine carry descheduler.alpha.kubernetes.io/evict."
         yield Problem("rebalance/foreground", at.below("profiles"), message, help)
 
 

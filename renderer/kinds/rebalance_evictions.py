@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.model import Origin, Problem
 from renderer.releases.descheduler import Release
-from renderer.releases.descheduler_operator import Schema
+from renderer.releases.descheduler_operator import Schema, since
 
 
 def on_operator(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
@@ -16,16 +16,14 @@ def on_operator(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Pro
     if "total" not in schema.limits:
         message = f"{schema.title} has no eviction limits: one cycle evicts as many pods as it finds"
         if given.total is not None:
-            help = "Remove it, and know that there is no limit; it came with schema 4.17."
+            help = f"Remove it, and know that there is no limit; it came with {since(17)}."
             yield Problem("rebalance/unsupported", at.below("total"), message, help)
         else:
-            help = "Upgrade the operator (schema 4.17 and newer), or rebalance by hand there."
+            help = f"The limits came with {since(17)}: upgrade it, or rebalance by hand there."
             yield Problem("rebalance/inert", at, message, help)
     if given.per_node is not None and (message := _node_limit(spec, schema)):
-        since = "4.22" if spec.metric else "4.20"
-        yield Problem(
-            "rebalance/inert", at.below("perNode"), message, f"Remove it there; it works from schema {since} on."
-        )
+        help = f"Remove it there; it works from {since(22 if spec.metric else 20)} on."
+        yield Problem("rebalance/inert", at.below("perNode"), message, help)
     elif "total" in schema.limits:
         yield from _above_total(spec, at.below("perNode"))
 

@@ -95,7 +95,8 @@ def _unknown_profiles(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterat
         if operator.spelled(name, [schema]) is None:
             first = next(one for one in operator.TABLE.values() if operator.spelled(name, [one]))
             message = f"{schema.title} has no profile {name}: the API server refuses the object"
-            help = f"It came with schema {first.name}. Leave these clusters out, or name another profile."
+            since = operator.since(operator.minor(first.name))
+            help = f"It came with {since}. Leave these clusters out, or name another profile."
             yield Problem("rebalance/unsupported", _item(at, index), message, help)
 
 
@@ -126,7 +127,9 @@ def _unknown_thresholds(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iter
         and "devDeviationThresholds" not in schema.customizations
     ):
         message = f"{schema.title} has no deviation thresholds: server-side apply refuses the object"
-        yield Problem("rebalance/unsupported", at, message, "They came with schema 4.18. Write static: there.")
+        yield Problem(
+            "rebalance/unsupported", at, message, f"They came with {operator.since(18)}. Write static: there."
+        )
 
 
 def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Problem]:
@@ -136,12 +139,15 @@ def _unknown_metric(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator
     if not schema.takes_metrics:
         message = f"{schema.title} measures load by what pods request, and nothing else"
         yield Problem(
-            "rebalance/unsupported", at, message, "Leave utilization out there; metrics came with schema 4.18."
+            "rebalance/unsupported",
+            at,
+            message,
+            f"Leave utilization out there; metrics came with {operator.since(18)}.",
         )
     elif isinstance(metric, str) and operator.minor(schema.name) < METRICS[metric].since:
         since = METRICS[metric].since
         message = f"{schema.title} does not know utilization {metric}: {operator.OLD_POLICY}"
-        help = f"It came with schema 4.{since}. Write utilization: CPUCombined there, the nearest that it knows."
+        help = f"It came with {operator.since(since)}. Write utilization: CPUCombined there, the nearest that it knows."
         help += unsettled(schema, since)
         yield Problem("rebalance/unsupported", at, message, help)
 
@@ -150,7 +156,7 @@ def _cooldown(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Probl
     if spec.migration_cooldown is None or "devMigrationCooldown" in schema.customizations:
         return
     message = f"{schema.title} has no migration cooldown: server-side apply refuses the object"
-    help = f"Remove it there; the fields came with schema 4.23.{unsettled(schema, 23)}"
+    help = f"Remove it there; the fields came with {operator.since(23)}.{unsettled(schema, 23)}"
     yield Problem("rebalance/unsupported", at, message, help)
 
 

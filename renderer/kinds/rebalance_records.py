@@ -9,7 +9,7 @@ from renderer import documents, promql
 from renderer.kinds.operator_schema import unsettled
 from renderer.kinds.rebalance_spec import Query
 from renderer.model import Origin, Problem
-from renderer.releases.descheduler_operator import Schema, minor
+from renderer.releases.descheduler_operator import Schema, minor, since
 from renderer.releases.operator_metrics import PREFIX, RECORDS
 from renderer.words import shown
 
@@ -28,9 +28,9 @@ def judge(query: Query, known: Sequence[Schema], at: Origin) -> Iterator[Problem
 
 
 def _help(name: str, schema: Schema) -> str:
-    since = RECORDS.get(name)
+    first = RECORDS.get(name)
     there = [record for record, first in RECORDS.items() if first <= minor(schema.name)]
     nearest = f"The nearest there is: {get_close_matches(name, there, 1, 0)[0]}."
-    if since is None:
+    if first is None:
         return nearest
-    return f"It came with schema 4.{since}. {nearest}{unsettled(schema, since)}"
+    return f"It came with {since(first)}. {nearest}{unsettled(schema, first)}"

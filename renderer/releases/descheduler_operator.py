@@ -260,6 +260,12 @@ COMPACT = ("Modest", 20)
 """CompactAndScale's default threshold on every schema, and its points (main target_config_reconciler.go:1385)."""
 
 
+def since(number: int) -> str:
+    """How help names the first operator with schema 4.`number`."""
+    first = TABLE[f"4.{number}"]
+    return f"operator {first.installed.split()[0]} (schema {first.name})"
+
+
 def minor(name: str) -> int:
     """The number that orders schemas."""
     return int(name.partition(".")[2])
