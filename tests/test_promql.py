@@ -152,7 +152,9 @@ def test_syntax_that_came_later(text: str) -> None:
 
 
 def test_every_such_syntax_has_its_release() -> None:
-    assert {name for names in FEATURES.values() for name in names} == set(prometheus.SYNTAX) - {"arithmetic in durations"}
+    assert {name for names in FEATURES.values() for name in names} == set(prometheus.SYNTAX) - {
+        "arithmetic in durations"
+    }
 
 
 def test_the_parser_knows_every_function_of_the_table() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import TypeAlias
 
 from renderer import documents
@@ -24,6 +25,8 @@ Records: TypeAlias = Mapping[str, Sequence[Placed]]
 NODE = "instance"
 """The label by which the descheduler and the soft-tainter find the node of a sample
 (sigs.k8s.io/descheduler v0.36.0 pkg/framework/plugins/nodeutilization/usageclients.go:282)."""
+_COMPARED = 100
+"""Rules of one name that another one is compared with."""
 _KEEP = f"Keep it, as in avg by ({NODE}) (…)."
 
 
@@ -41,18 +44,35 @@ def across(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]
 
 
 def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
-    """The last one would win, or either: Prometheus keeps one sample for each name, label set and time."""
-    first: dict[frozenset[tuple[str, str]], Origin] = {}
+    """The last one would win, or either: Prometheus keeps one sample for each name, label set and time.
+
+    Rules that ask for other values of a label, as for `code=~"2.."` and `code=~"5.."`, may share a name.
+    """
+    first: dict[frozenset[tuple[str, str]], list[Placed]] = {}
     for rule, at in placed:
         # Prometheus drops a label with an empty value.
-        key = frozenset(label for label in rule.labels.items() if label[1])
-        if key in first:
-            place = first[key].position
+        same = first.setdefault(frozenset(label for label in rule.labels.items() if label[1]), [])
+        other = next((place for known, place in same[:_COMPARED] if not _apart(known.expr, rule.expr)), None)
+        if other is not None:
+            where = other.below("record").position
             labels = f" with the labels {', '.join(sorted(rule.labels))}" if rule.labels else ""
-            message = f"{shown(rule.name)} is recorded twice{labels}, first at {place.file}:{place.line}"
+            message = f"{shown(rule.name)} is recorded twice{labels}, first at {where.file}:{where.line}"
             help = "Rename one of them, or tell them apart by a label: either sample could win."
             yield Problem("rules/duplicate", at.below("record"), message, help)
-        first.setdefault(key, at.below("record"))
+        same.append((rule, at))
+
+
+def _apart(one: str, other: str) -> bool:
+    """Whether two expressions ask for different values of some label."""
+    first, second = _asked(one), _asked(other)
+    return any(first[label].isdisjoint(second[label]) for label in first.keys() & second.keys())
+
+
+@lru_cache(maxsize=1024)
+def _asked(expr: str) -> dict[str, frozenset[str]]:
+    from renderer import promql
+
+    return promql.parse(expr).asked
 
 
 def _lost(query: Query, at: Origin, records: Records, site: Site) -> Iterator[Problem]:

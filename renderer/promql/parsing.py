@@ -92,6 +92,19 @@ class Expression:
         return origins.origins(self.tree, label) if self.tree is not None else set()
 
     @property
+    def asked(self) -> dict[str, frozenset[str]]:
+        """By label, the values and patterns that selectors ask for, as `="a"` and `=~"b.*"`."""
+        found: dict[str, set[str]] = {}
+        for token, operator, value in zip(*(self._tokens[number:] for number in range(3)), strict=False):
+            if operator.text in ("=", "=~") and token.kind in ("name", "string") and value.kind == "string":
+                found.setdefault(token.text.strip("\"'`"), set()).add(f"{operator.text}{value.text[1:-1]}")
+        return {label: frozenset(values) for label, values in found.items()}
+
+    @property
+    def _tokens(self) -> list[Token]:
+        return list(tokens(self.text))
+
+    @property
     def needs(self) -> frozenset[str]:
         """The metrics each of which has to have samples, or the result has none."""
         return needs.needs(self.tree) if self.tree is not None else frozenset()
