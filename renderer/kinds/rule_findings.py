@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import islice
 
 from renderer import documents, promql
 from renderer.kinds import expressions, templates
@@ -13,17 +13,14 @@ from renderer.model import Origin, Problem
 from renderer.releases import prometheus
 from renderer.releases.platform_records import OPENSHIFT
 from renderer.values import replace
-from renderer.words import shown
+from renderer.words import did_you_mean, shown
 
 _RESERVED = {
     "descheduler:": "the descheduler operator records under that name, and rewrites its rules",
     "kubevirt_policy:": "the catalogue records under that name",
 }
 _RENAME = "Choose a prefix of your own, as in team:node_load:rate5m."
-_WORD = re.compile(r"(?<![\w.$])[A-Za-z_]\w*")
-_KEYWORDS = frozenset(
-    ("if", "else", "end", "range", "with", "define", "template", "block", "break", "continue", "nil", "true", "false")
-)
+_FUNCTIONS = "Write .Labels, .Value or one of Prometheus's functions."
 
 
 def check(rule: Rule, at: Origin) -> Iterator[Problem]:
@@ -75,18 +72,23 @@ def _check_record(rule: Rule, at: Origin) -> Iterator[Problem]:
 
 def _check_template(text: str, at: Origin) -> Iterator[Problem]:
     """Unknown functions, and what is no template: Prometheus would refuse the file."""
-    found = templates.read(text)
-    for offset, action in found.actions:
-        for word in _WORD.finditer(action):
-            name = word.group()
-            if name not in prometheus.TEMPLATE_FUNCTIONS and name not in _KEYWORDS:
-                place = documents.within(at, offset + word.start(), len(name))
-                message = f"templates of alerts have no function {shown(name)}"
-                help = "Write .Labels, .Value or one of Prometheus's functions."
-                yield Problem("rules/template", place, message, help)
+    for name, offset in islice(templates.functions(text).items(), templates.MOST):
+        if name not in prometheus.TEMPLATE_FUNCTIONS:
+            message = f"templates of alerts have no function {shown(name)}"
+            help = did_you_mean(name, prometheus.TEMPLATE_FUNCTIONS) or _FUNCTIONS
+            yield Problem("rules/template", documents.within(at, offset, len(name)), message, help)
     for fault in templates.faults(text):
         place = documents.within(at, fault.offset, fault.length)
         yield Problem("rules/template", place, fault.message, fault.help)
+
+
+def _judge_template(text: str, at: Origin, site: Site) -> Iterator[Problem]:
+    for name, offset in templates.functions(text).items():
+        since = prometheus.TEMPLATES_SINCE.get(name, (2, 0))
+        if any(version.release < since for version in site.prometheus):
+            message = f"templates of Prometheus before {prometheus.written(since)} have no function {name}"
+            help = "Do without it there, or correct versions.prometheus."
+            yield Problem("rules/template", documents.within(at, offset, len(name)), message, help)
 
 
 def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[Problem]:
@@ -103,3 +105,6 @@ def judge(rule: Rule, interval: str | None, at: Origin, site: Site) -> Iterator[
             )
             help = "Remove it there, or correct versions.prometheus."
             yield Problem("rules/unsupported", at.below("keep_firing_for"), message, help)
+    for field in ("labels", "annotations") if rule.alert is not None and site.prometheus else ():
+        for key, text in getattr(rule, field).items():
+            yield from _judge_template(text, at.below(field, key), site)

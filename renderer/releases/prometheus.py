@@ -95,11 +95,22 @@ STABLE: Mapping[str, Release] = {
 
 _TEMPLATES = """\
 args externalURL first graphLink humanize humanize1024 humanizeDuration humanizePercentage humanizeTimestamp label match
-now parseDuration pathPrefix query reReplaceAll safeHtml sortByLabel stripDomain stripPort strvalue tableLink title tmpl
+now parseDuration pathPrefix query reReplaceAll safeHtml sortByLabel stripDomain stripPort strvalue tableLink title
 toDuration toLower toTime toUpper urlQueryEscape value
 and call eq ge gt html index js le len lt ne not or print printf println slice urlquery"""
 TEMPLATE_FUNCTIONS = frozenset(_TEMPLATES.split())
 """Prometheus's own, and those of Go's text/template."""
+TEMPLATES_SINCE: Mapping[str, Release] = {
+    "humanizePercentage": (2, 11),
+    "parseDuration": (2, 32),
+    "stripPort": (2, 33),
+    "stripDomain": (2, 36),
+    "toTime": (2, 38),
+    "now": (3, 6),
+    "toDuration": (3, 6),
+    "urlQueryEscape": (3, 8),
+}
+"""The release that brought a function of templates, where that is not every 2.x."""
 
 
 def known(name: str, version: Version) -> bool:
