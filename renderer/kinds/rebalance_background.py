@@ -74,5 +74,5 @@ def _accepted(release: HyperConvergedRelease, spec: RebalanceSpec, known: Sequen
     if release.descheduler_background and not all(_FIELD in schema.customizations for schema in known):
         return "only objects that enable background evictions"
     if release.descheduler_profiles and not set(release.descheduler_profiles).intersection(spec.profiles):
-        return f"only {' and '.join(release.descheduler_profiles)}"
+        return f"only {listed(release.descheduler_profiles)}"
     return ""

@@ -80,7 +80,7 @@ def _profiles(found: list[tuple[Body, Origin]]) -> Iterator[tuple[str, str]]:
         profile = manifests.below(body, "spec").get("profile")
         if manifests.of_kind(body, "Scheduler", "config.openshift.io/") and isinstance(profile, str) and profile:
             place = origin.below("spec", "profile").position
-            yield profile, f"{place.file}:{place.line}"
+            yield profile, place.place
 
 
 def _fights(scheduler: str, at: Origin) -> Problem:
