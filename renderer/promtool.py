@@ -7,19 +7,24 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from renderer import documents
 
 SECONDS = 300
-_RULE = re.compile(r'.*: group ("(?:[^"\\]|\\.)*"), rule ([0-9]+), ')
+_RULE = re.compile(
+    r'.*: group ("(?:[^"\\]|\\.)*"), rule ([0-9]+), "(?:[^"\\]|\\.)*": '
+    r'(?:(annotation|label) ("(?:[^"\\]|\\.)*"))?'
+)
 _ALERT = re.compile(r"\s+alertname: (.*), time: ")
 _EXPR = re.compile(r'\s+expr: ("(?:[^"\\]|\\.)*"), time: ')
 _NAMING = re.compile(r"\s+name: .*,")
 """The name of the group of tests that failed; what failed in it follows."""
-_HEADINGS = ("FAILED:", "SUCCESS")
+_TITLES = ("Processing", "Checking", "  SUCCESS", "  FAILED")
+_INDENT = " " * 5
+"""What goes on begins with more blanks than what failed."""
 
 
 class CannotStart(Exception):
@@ -28,10 +33,14 @@ class CannotStart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What promtool said, without empty lines; `failed` where it found something."""
+    """What promtool said, without empty lines; `failed` where it found something.
+
+    `unread` says why it was not asked at all.
+    """
 
     failed: bool
     lines: tuple[str, ...] = ()
+    unread: str = ""
 
 
 def find(given: str | None, built: Iterable[Path] = ()) -> Path | None:
@@ -45,13 +54,20 @@ def find(given: str | None, built: Iterable[Path] = ()) -> Path | None:
 class Said:
     """One thing that failed, in promtool's lines, and what it is about: a rule by its group and number, or by name.
 
-    `expr` is that of a test, which reads records.
+    `text` is the label or annotation that is wrong, as `("annotations", "summary")`; `expr` is that of a test, which
+    reads records.
     """
 
     lines: tuple[str, ...]
     rule: tuple[str, int] | None = None
+    text: tuple[str, str] | None = None
     alert: str = ""
     expr: str = ""
+
+
+def is_promtool(program: Path) -> bool:
+    """Whether the program says that it is promtool.  Raises `CannotStart`."""
+    return any(line.startswith("promtool, version") for line in _ended(program, ["--version"], program.parent).lines)
 
 
 def check_rules(program: Path, rules: Path, flags: Iterable[str]) -> Ended:
@@ -74,15 +90,19 @@ def failures(lines: Iterable[str]) -> list[Said]:
         elif (said := _begins(line, before)) is not None:
             found.append(said)
             before = []
-        elif found and line.strip() not in _HEADINGS:
+        elif found and line.startswith(_INDENT):
             found[-1] = replace(found[-1], lines=(*found[-1].lines, line))
+        elif not line.startswith(_TITLES):
+            found.append(Said((*before, line)))
+            before = []
     return found
 
 
 def _begins(line: str, before: list[str]) -> Said | None:
     lines = (*before, line)
     if match := _RULE.match(line):
-        return Said(lines, rule=(_unquoted(match[1]), int(match[2])))
+        text = (f"{match[3]}s", _unquoted(match[4])) if match[3] else None
+        return Said(lines, (_unquoted(match[1]), int(match[2])), text)
     if match := _ALERT.match(line):
         return Said(lines, alert=match[1])
     if match := _EXPR.match(line):
@@ -99,10 +119,14 @@ def _unquoted(text: str) -> str:
 
 def _run(program: Path, verb: str, file: Path, flags: Iterable[str]) -> Ended:
     enabled = [f"--enable-feature={flag}" for flag in flags]
-    command = [str(program), *enabled, verb, "rules", file.name]
+    return _ended(program, [*enabled, verb, "rules", file.name], file.parent)
+
+
+def _ended(program: Path, arguments: Sequence[str], folder: Path) -> Ended:
+    command = [str(program), *arguments]
     try:
         ended = subprocess.run(
-            command, cwd=file.parent, capture_output=True, text=True, timeout=SECONDS, check=False, errors="replace"
+            command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False, errors="replace"
         )
     except subprocess.TimeoutExpired:
         return Ended(True, (f"promtool did not end within {SECONDS} seconds",))

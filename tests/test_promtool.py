@@ -40,7 +40,40 @@ def test_rule_files(text: str) -> None:
 
 def test_the_rest_stays_as_it_is() -> None:
     rest = "tests:\n- interval: 1m\n  # 2e9 is a number there\n  x: [2e9, .inf, 0x10]\n  rule_files: inner\n"
-    assert with_rules(rest, ["x.yaml"]) == 'rule_files: ["x.yaml"]\n' + rest
+    assert with_rules(rest, ["x.yaml"]) == rest + 'rule_files: ["x.yaml"]\n'
+
+
+def test_lines_keep_their_numbers() -> None:
+    text = "# a\nrule_files:\n- a.yaml\n- b.yaml # c\n\nevaluation_interval: 1m\ntests:\n- foo: 1\n---\n"
+    lines = with_rules(text, ["x.yaml"]).split("\n")
+    assert [number for number, line in enumerate(lines) if line == "- foo: 1"] == [7]
+
+
+def test_what_failed() -> None:
+    lines = [
+        "Processing test file: t.yml",
+        "  FAILED:",
+        "    name: first,",
+        "    alertname: Node is busy, time: 1m, ",
+        "        exp:[",
+        '    expr: "a:b{c=\\"d\\"}", time: 5m,',
+        "        got: nil",
+        "    2:5: parse error: unexpected end",
+        'r.yml: 5:11: group "g.a", rule 2, "x": could not parse expression: 1:4',
+        'r.yml: group "g", rule 1, "a1": annotation "summary": template: no',
+    ]
+    found = promtool.failures(lines)
+    assert [(one.alert, one.expr, one.rule, one.text, len(one.lines)) for one in found] == [
+        ("Node is busy", "", None, None, 3),
+        ("", 'a:b{c="d"}', None, None, 2),
+        ("", "", None, None, 1),
+        ("", "", ("g.a", 2), None, 1),
+        ("", "", ("g", 1), ("annotations", "summary"), 1),
+    ]
+
+
+def test_another_program_is_no_promtool(tmp_path: Path) -> None:
+    assert not promtool.is_promtool(_program(tmp_path, "#!/bin/sh\necho prometheus, version 3.16.0\n"))
 
 
 @pytest.mark.parametrize("text", ["{a: [1}", "- a: [", "- 1\n", "tests: " + "[" * 100_000])

@@ -72,6 +72,7 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
         if found is None:
             missing = f"--promtool {program}: there is no such program."
             raise CannotRun(missing if program is not None else f"promtool is not there. {testbed.advice()}")
+        _check(found)
         wanted = {name: one for name, one in outcome.rendered.items() if not clusters or name in clusters}
         jobs = list(_jobs(wanted))
         tests = {job.test: _read(repository.tree, job.test) for job in jobs if job.test}
@@ -81,6 +82,14 @@ def command(given: options.Shared, program: str | None, clusters: tuple[str, ...
         summary = _summary(jobs, len(list(filter(None, failures))))
     report = Report(findings=findings, line=options.Lines(repository.tree), brief=True, summary=summary)
     return options.publish(report, given)
+
+
+def _check(program: Path) -> None:
+    try:
+        if not promtool.is_promtool(program):
+            raise CannotRun(f"{program} is no promtool: asked for its version, it names another program or none.")
+    except promtool.CannotStart as error:
+        raise CannotRun(str(error)) from None
 
 
 def _jobs(rendered: Mapping[str, Rendered]) -> Iterator[_Job]:
@@ -150,23 +159,27 @@ def _run(program: Path, job: _Job, tests: Mapping[str, str]) -> Ended:
         try:
             path.write_text(promtool.with_rules(job.text or tests[job.test], names), encoding="utf-8")
         except ValueError as error:
-            return Ended(True, (f"   {job.test}: {error}",))
+            return Ended(True, unread=str(error))
         return promtool.test_rules(program, path, flags)
 
 
 def _findings(job: _Job, ended: Ended, settings: Settings) -> Iterator[Finding]:
     """One for each rule, or set of rules, that promtool names; where it names none, one at the tests."""
+    code = "rules/test-failed"
+    if ended.unread:
+        message = f"the unit tests of {job.title} cannot be run: {ended.unread}"
+        yield Finding(code, settings.weight(code), _tests(job), message, "Correct that file.", job.clusters)
+        return
     about: dict[tuple[Position, ...], tuple[list[str], list[str]]] = {}
-    failures = promtool.failures(ended.lines)
+    failures = promtool.failures(ended.lines) if ended.failed else []
     for said in failures:
         # Rules that do not load are told without tests already.
         if said.rule is None or not job.tested:
             rules = list(_concerned(job, said))
-            places = tuple(_start(rule, place) for rule, place in rules)
+            places = tuple(_place(rule, place, said) for rule, place in rules)
             about.setdefault(places, ([rule.name for rule, _ in rules], []))[1].extend(said.lines)
     if ended.failed and not failures:
         about[()] = [], list(ended.lines)
-    code = "rules/test-failed"
     for places, (names, lines) in about.items():
         which = f", on {', '.join(dict.fromkeys(names))}" if names else ""
         what = f"the unit tests of {job.title} fail{which}" if job.tested else f"promtool refuses the rules{which}"
@@ -201,16 +214,17 @@ def _flags(job: _Job) -> set[str]:
     return {flag for name in names if (flag := prometheus.flag(name, None))}
 
 
-def _start(rule: Rule, place: Origin) -> Position:
-    """The first line of the expression, also of one in a block scalar."""
+def _place(rule: Rule, place: Origin, said: promtool.Said) -> Position:
+    """The label or annotation that is wrong, or the first line of the expression, also of one in a block scalar."""
+    if said.text is not None and said.text[1] in getattr(rule, said.text[0]):
+        return place.below(*said.text).position
     return documents.within(place.below("expr"), 0, len(rule.expr.partition("\n")[0])).position
 
 
 def _excerpt(lines: Sequence[str]) -> Iterator[str]:
-    told = [line for line in lines if not line.startswith(("Processing", "Checking"))]
-    yield from (f"   {line[:300]}" for line in told[:_SHOWN])
-    if len(told) > _SHOWN:
-        yield f"   … and {len(told) - _SHOWN} more lines"
+    yield from (f"   {line[:300]}" for line in lines[:_SHOWN])
+    if len(lines) > _SHOWN:
+        yield f"   … and {len(lines) - _SHOWN} more lines"
 
 
 def _summary(jobs: Sequence[_Job], failures: int) -> str:
