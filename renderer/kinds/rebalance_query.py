@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from renderer import catalog, documents, promql
@@ -16,6 +18,7 @@ from renderer.words import shown
 
 OURS, OPERATORS = "kubevirt_policy:", "descheduler:"
 """What our catalogue records under, and the descheduler operator."""
+_EXPORTER = re.compile(r"(?:instance:)?node_[^:]*$|instance:node_")
 _NEAREST = {METRICS[name].query: record for name, record in RECORDS.items()} | {
     "descheduler:nodeutilization:cpu:avg1m": RECORDS["CPUUsage"]
 }
@@ -28,23 +31,42 @@ def check(query: Query, at: Origin) -> Iterator[Problem]:
         yield Problem("policy/value", at, "utilization.query is empty", "Write a PromQL expression.")
         return
     yield from expressions.check(query.query, at, expressions.QUERY)
-    if expressions.may_be_nan(query.query):
+    for told in _values(query.query):
+        yield Problem(told.code, documents.within(at, *told.span) if told.span else at, told.message, told.help)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is wrong with what a query gives, and where in its text; nowhere where that is the whole."""
+
+    code: str
+    message: str
+    help: str
+    span: tuple[int, int] | None = None
+
+
+def _values(text: str) -> Iterator[_Told]:
+    """NaN, values that are no shares, and nodes without a value."""
+    if expressions.may_be_nan(text):
         message = "the query divides by what may be zero: the result is NaN then, and NaN passes for an idle node"
         help = "Write a / (b > 0), or end with >= 0: both drop the sample. clamp() does not."
-        yield Problem("rebalance/query-nan", at, message, help)
-    if what := " and ".join(promql.parse(query.query).leaves_ratio):
+        yield _Told("rebalance/query-nan", message, help)
+    if what := " and ".join(promql.parse(text).leaves_ratio):
         message = f"the query {what}: one value above 1, of any node, ends the whole cycle and nothing is balanced"
-        help = "Divide by the capacity, or wrap it as in clamp(…, 0, 1)."
-        yield Problem("rebalance/query-range", at, message, help)
-    yield from _check_drops(query, at)
-
-
-def _check_drops(query: Query, at: Origin) -> Iterator[Problem]:
-    for part in promql.parse(query.query).drops(("instance", "node")):
+        yield _Told("rebalance/query-range", message, "Divide by the capacity, or wrap it as in clamp(…, 0, 1).")
+    for part in promql.parse(text).drops(("instance", "node")):
         message = f"the query drops nodes by {part}: one node without a sample ends the cycle for all of them"
-        place = documents.within(at, *_dropping(query.query, part))
         help = "Let it give every node a value, as in clamp(…, 0, 1), or b > bool 0.5."
-        yield Problem("rebalance/query-drops", place, message, help)
+        yield _Told("rebalance/query-drops", message, help, _dropping(text, part))
+
+
+def through_records(query: Query, text: str, at: Origin, site: Site) -> Iterator[Problem]:
+    """What is wrong with a query where its records stand in it as what they record, and not without; that is `text`."""
+    known = {told.code for told in (*_values(query.query), *_node_names(query.query, site))}
+    for told in (*_values(text), *_node_names(text, site)):
+        if told.code not in known:
+            yield Problem(told.code, at, f"with what its records read, {told.message}", told.help)
+            known.add(told.code)
 
 
 def _dropping(text: str, part: str) -> tuple[int, int]:
@@ -56,7 +78,8 @@ def _dropping(text: str, part: str) -> tuple[int, int]:
 def judge(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
     """What the cluster's Prometheus would make of it."""
     yield from expressions.judge(query.query, at, expressions.QUERY, site)
-    yield from _check_node_names(query, at, site)
+    for told in _node_names(query.query, site):
+        yield Problem(told.code, documents.within(at, *told.span) if told.span else at, told.message, told.help)
     records = _records(site)
     for name in sorted(promql.parse(query.query).metrics - records.keys()):
         ours = name.startswith(OURS)
@@ -68,21 +91,19 @@ def judge(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
         yield Problem("rebalance/unknown-record", place, message, f"The nearest there is: {_nearest(name, records)}.")
 
 
-def _check_node_names(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
-    """Node-exporter's series have no colon in their names, those that rules record have one."""
-    raw = [name for name in promql.parse(query.query).origins("instance") if name.startswith("node_")]
-    exporter = sorted(name for name in raw if ":" not in name)
-    if site.monitoring.node_names == "address" and exporter:
+def _node_names(text: str, site: Site) -> Iterator[_Told]:
+    """Series of node-exporter, and of the rules that come with it, whose names begin with `instance:node_`."""
+    read = sorted(name for name in promql.parse(text).origins("instance") if _EXPORTER.match(name))
+    if site.monitoring.node_names == "address" and read:
         message = (
-            f"instance of {shown(exporter[0])} is address:port there (monitoring.nodeNames: address), and the "
+            f"instance of {shown(read[0])} is address:port there (monitoring.nodeNames: address), and the "
             "descheduler looks for the node's name: no node would have a load"
         )
         help = (
             "Read a record of the catalogue, as in kubevirt_policy:node_cpu_utilization:ratio, or take the name over "
             "with group_left and label_replace; nodeNames: name where your Prometheus relabels it."
         )
-        place = documents.within(at, *promql.place(query.query, exporter[0]))
-        yield Problem("rebalance/node-names", place, message, help)
+        yield _Told("rebalance/node-names", message, help, promql.place(text, read[0]))
 
 
 def _nearest(name: str, records: dict[str, str]) -> str:

@@ -2,6 +2,6 @@
 
 from renderer.promql.parsing import Call, Expression, Fault, Window, parse
 from renderer.promql.syntax import Feature
-from renderer.promql.tokens import place
+from renderer.promql.tokens import place, tokens
 
-__all__ = ["Call", "Expression", "Fault", "Feature", "Window", "parse", "place"]
+__all__ = ["Call", "Expression", "Fault", "Feature", "Window", "parse", "place", "tokens"]

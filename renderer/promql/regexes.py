@@ -50,13 +50,12 @@ def _regexes(found: list[Token]) -> Iterator[Token]:
             yield before
 
 
+@lru_cache(maxsize=1024)
 def _stand_in(pattern: str) -> str:
     """Selectors have to match something other than the absence of a label, which the parser looks for."""
     import re2
 
-    if _wrong(pattern):
-        return '"x"'
-    return '""' if re2.compile(pattern, _options()).fullmatch("") else '"x"'
+    return '""' if not _wrong(pattern) and re2.compile(pattern, _options()).fullmatch("") else '"x"'
 
 
 def _value(token: Token) -> str | None:
@@ -98,4 +97,5 @@ def _options() -> object:
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = True
+    options.never_capture = True
     return options
