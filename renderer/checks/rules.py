@@ -56,7 +56,7 @@ def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:
         if other is not None:
             where = other.below("record").position
             labels = f" with the labels {', '.join(sorted(rule.labels))}" if rule.labels else ""
-            message = f"{shown(rule.name)} is recorded twice{labels}, first at {where.file}:{where.line}"
+            message = f"{shown(rule.name)} is recorded twice{labels}, first at {where.place}"
             help = "Rename one of them, or tell them apart by a label: either sample could win."
             yield Problem("rules/duplicate", at.below("record"), message, help)
         same.append((rule, at))
@@ -135,7 +135,7 @@ def _culprit(rule: Rule, place: Origin, cluster_wide: AbstractSet[str], reader: 
     from renderer import promql
 
     found = promql.parse(rule.expr)
-    needed = f"and the rebalancing at {reader.file}:{reader.line} finds the load of a node by it"
+    needed = f"and the rebalancing at {reader.place} finds the load of a node by it"
     if NODE in rule.labels:
         message = f"{shown(rule.name)} sets the label {NODE} to the same for all nodes, {needed}"
         yield Problem("rules/lost-node", place.below("labels", NODE), message, "Remove it, so that it stays as it is.")

@@ -14,7 +14,7 @@ from renderer.model import Origin, Problem
 from renderer.promql import Call, Fault, Feature, Window
 from renderer.releases import prometheus
 from renderer.releases.versions import Version
-from renderer.words import shown
+from renderer.words import did_you_mean, shown
 
 _RATES = frozenset(
     (
@@ -168,10 +168,7 @@ def _judge_flag(name: str, place: Origin, use: Use, versions: Sequence[Version])
 
 @cache
 def _near(name: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, prometheus.FUNCTIONS, 1)
-    return f"Did you mean {near[0]}?" if near else "See the functions of Prometheus's documentation."
+    return did_you_mean(name, prometheus.FUNCTIONS) or "See the functions of Prometheus's documentation."
 
 
 def _judge_window(window: Window, interval: str | None, at: Origin, scrape: int) -> Iterator[Problem]:

@@ -16,7 +16,8 @@ from renderer.kinds import (
 )
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
-from renderer.kinds.rebalance_spec import Query, RebalanceSpec
+from renderer.kinds.rebalance_kept import kept, read_groups
+from renderer.kinds.rebalance_spec import RebalanceSpec
 from renderer.kinds.upstream_descheduler import Workload
 from renderer.kinds.upstream_policy import Source
 from renderer.model import Manifest, Origin, Problem
@@ -24,7 +25,6 @@ from renderer.releases import descheduler
 from renderer.releases.descheduler import RELEASES, Release
 from renderer.releases.descheduler_operator import EXCLUSIVE
 from renderer.releases.versions import parse
-from renderer.words import listed
 
 _PLAIN = (
     "Use plain http inside the cluster: a Service or port of Prometheus without TLS, such as the operator's own "
@@ -64,25 +64,9 @@ def _objects(
 
 
 def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:
+    groups = [upstream_policy.GROUP] if isinstance(spec.metric, str) else read_groups(spec, site)
     delete = f"delete it afterwards: kubectl delete deployment descheduler -n {descheduler.NAMESPACE}"
-    if groups := _groups(spec, site):
-        message = (
-            "once this policy is gone the descheduler stays in the cluster, and its recording rules go: "
-            "without samples it evicts nothing and logs an error in each cycle"
-        )
-        help = f"Name {listed(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
-        return Problem("rebalance/kept", at, message, help)
-    message = "once this policy is gone the descheduler stays in the cluster and goes on evicting"
-    return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")
-
-
-def _groups(spec: RebalanceSpec, site: Site) -> list[str]:
-    """The groups of the catalogue that come with the policy."""
-    if not isinstance(spec.metric, Query):
-        return [upstream_policy.GROUP] if spec.metric else []
-    from renderer.kinds import rebalance_query  # late: it needs the PromQL parser
-
-    return rebalance_query.groups(spec, site)
+    return kept("the descheduler", groups, delete, at)
 
 
 def _image_version(site: Site, release: Release) -> str:

@@ -14,6 +14,7 @@ from renderer.kinds import (
 from renderer.kinds.base import Request, Site
 from renderer.kinds.delivery import engine_annotations
 from renderer.kinds.operator_schema import unsettled
+from renderer.kinds.rebalance_kept import kept, read_groups
 from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.model import Manifest, Origin, Problem
 from renderer.releases import descheduler_operator as operator
@@ -52,20 +53,7 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
 
 def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:
     delete = f"delete the object afterwards: oc delete kubedescheduler {operator.NAME} -n {operator.NAMESPACE}"
-    groups = list[str]()
-    if isinstance(spec.metric, Query):
-        from renderer.kinds import rebalance_query  # late: it needs the PromQL parser
-
-        groups = rebalance_query.groups(spec, site)
-    if groups:
-        message = (
-            "once this policy is gone the KubeDescheduler stays in the cluster, and its recording rules go: "
-            "without samples it evicts nothing and logs an error in each cycle"
-        )
-        help = f"Name {listed(groups)} in a RecordingRules policy if it is to go on evicting, or {delete}"
-        return Problem("rebalance/kept", at, message, help)
-    message = "once this policy is gone the KubeDescheduler stays in the cluster and goes on evicting"
-    return Problem("rebalance/kept", at, message, f"Before you remove the policy, commit mode: Predictive, or {delete}")
+    return kept("the KubeDescheduler", read_groups(spec, site), delete, at)
 
 
 def _no_version(site: Site) -> Iterator[Problem]:
