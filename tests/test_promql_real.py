@@ -76,6 +76,8 @@ INVALID = [
     "sum(x) smoothed",
     "rate(x[1h 30m])",
     "atan2",
+    "x offset 5m (y)",
+    "x offset start()",
     'x{a="b" or a="c"}',
     'x{a="b"}{c="d"}',
 ]

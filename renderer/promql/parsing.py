@@ -23,6 +23,8 @@ _DEEPENING = frozenset(_OPERATORS.split())
 _COMPUTED = re.compile(r"unexpected character inside brackets: '([-+*/%^(srm])'")
 """What the parser says of a range that is an expression (`[5m * 2]`, `[step()]`)."""
 _COMPUTED_DURATIONS = "arithmetic in durations"
+_DURATIONS = ("step", "range", "min_of", "max_of")
+"""Functions that give one."""
 _COMPUTED_SINCE = (3, 14)  # prometheus CHANGELOG 3.14.0, #19033
 _UNKNOWN = re.compile(r"unknown function with name '([^']*)'")
 _KEYWORDS = """\
@@ -194,11 +196,16 @@ def _fault(text: str, message: str, found: list[Token]) -> Fault:
     return Fault("this is not PromQL", *locate(text, message, _check), needs=(PARSER_KNOWS[0], PARSER_KNOWS[1] + 1))
 
 
+def _computes(first: str, second: str = "") -> bool:
+    """Whether these tokens begin a duration that is computed."""
+    return first == "(" or (first in _DURATIONS and second == "(")
+
+
 def _newer(message: str, found: list[Token]) -> Fault | None:
     """Ranges and offsets that are computed, which the parser refuses."""
     for number, token in enumerate(found[:-1]):
         behind = [one.text for one in found[number + 1 : number + 4] if one.text not in ("-", "+")]
-        if token.text.lower() == "offset" and behind and (behind[0] == "(" or behind[1:2] == ["("]):
+        if token.text.lower() == "offset" and behind and _computes(*behind[:2]):
             words = "an offset that is computed is no PromQL that this tool can read"
             return Fault(words, token.start, len(token.text), _COMPUTED_SINCE, _COMPUTED_DURATIONS)
     if computed := _COMPUTED.match(message):
