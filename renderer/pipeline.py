@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from renderer import ignores, overlay, reading
 from renderer.assemble import Spelling, kept_limits, spell
 from renderer.bases import Base, BaseReader, Wanted, still_listed
-from renderer.checks import across, left_behind, operator_left_behind, tended, through_records, without_pressure
+from renderer.checks import (
+    across,
+    left_behind,
+    operator_left_behind,
+    tended,
+    through_records,
+    unrecorded,
+    without_pressure,
+)
 from renderer.decode import Decoded, decode
 from renderer.findings import SEVERITIES
 from renderer.gathering import Gathered
@@ -167,7 +175,7 @@ def _ask(shape: Shape, tree: Tree) -> _Asked:
                     asked.manifests.append(request)
                 case Problem():
                     problems.append(request)
-    for check in (across, through_records, without_pressure):
+    for check in (across, through_records, unrecorded, without_pressure):
         problems.extend(check(shape.policies, site))
     return asked
 

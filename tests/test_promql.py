@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from renderer.promql import parse
+from renderer.promql import parse, unfolded
 from renderer.releases import prometheus
 
 # The expression, with the place of the fault between ⟦ and ⟧, and what is said of it.
@@ -399,6 +399,33 @@ NEEDS = {
 @pytest.mark.parametrize("text", NEEDS)
 def test_what_it_cannot_do_without(text: str) -> None:
     assert parse(text).needs == NEEDS[text]
+
+
+UNFOLDED = {
+    "a:b": "(x)",
+    "clamp(a:b, 0, 1) + a:c": "clamp((x), 0, 1) + (y + (x))",
+    'a:b{c="d"}': "(x)",
+    "a:b offset 5m": "(x)",
+    "a:b @ end() - 1": "(x) - 1",
+    "a:b offset -5m @ 10": "(x)",
+    "avg_over_time(a:b[5m])": "avg_over_time((x)[5m:])",
+    'avg_over_time(a:b{c="d"}[5m:1m] offset 1m)': "avg_over_time((x)[5m :1m])",
+    '{__name__="a:b"}': "(x)",
+    '{__name__="a:b", c="d"}': '{__name__="a:b", c="d"}',
+    "z:z + a:bc": "z:z + a:bc",
+    'label_replace(a:b, "a:c", "$1", "d", "e")': 'label_replace((x), "a:c", "$1", "d", "e")',
+}
+
+
+@pytest.mark.parametrize("text", UNFOLDED)
+def test_records_in_an_expression(text: str) -> None:
+    found = unfolded(text, {"a:b": "x", "a:c": "y + a:b"})
+    assert found.replace("\n", "") == UNFOLDED[text]
+    assert parse(found).faults == ()
+
+
+def test_records_that_read_themselves() -> None:
+    assert len(unfolded("a:b", {"a:b": "a:b + a:b" * 100})) < 100_000
 
 
 CONSTANTS = {

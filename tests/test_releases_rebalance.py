@@ -84,6 +84,18 @@ def on(schema: str, wanted: dict[str, Any], coming: str = "") -> Any:
     return repository.render(documents, {"crds/all.yaml": text})
 
 
+@pytest.mark.parametrize(("version", "exported"), [("5.0.4", "4.23"), ("5.1.0", "4.21"), ("5.3.1", "4.19")])
+def test_a_definition_of_another_release_settles_nothing(version: str, exported: str) -> None:
+    text = facts(f"crds/kubedescheduler-{exported}.yaml").read_text()
+    versions = {"hyperconverged": "1.17", "deschedulerOperator": version}
+    wanted = repository.policy("RebalancePolicy", mode="Automatic", profiles=["AffinityAndTaints"])
+    with_it = repository.render([repository.cluster(versions=versions, crds="c.yaml"), wanted], {"c.yaml": text})
+    without = repository.render([repository.cluster(versions=versions), wanted])
+    assert "release/mismatch" in {finding.code for finding in with_it.findings}
+    path = "descheduler/kubedescheduler.yaml"
+    assert repository.loaded(with_it, path) == repository.loaded(without, path)
+
+
 @cache
 def rules_of(schema: str) -> dict[str, Any]:
     crd = yaml.safe_load(facts(f"crds/kubedescheduler-{schema}.yaml").read_text())

@@ -26,14 +26,14 @@ def own(policies: Sequence[Decoded[Policy]]) -> Iterator[tuple[Rule, Origin]]:
                     yield rule, at
 
 
-def reached(names: Iterable[str], read_by: Callable[[str], AbstractSet[str]]) -> Reads:
+def reached(names: Iterable[str], read_by: Callable[[str], AbstractSet[str] | None]) -> Reads:
     """These names, those that their records read, and so on, each with what it reads; in the order of being reached."""
     found: dict[str, AbstractSet[str]] = {}
     pending = deque(sorted(names))
     while pending:
         name = pending.popleft()
         if name not in found:
-            found[name] = read_by(name)
+            found[name] = read_by(name) or frozenset()
             pending.extend(sorted(found[name] - found.keys()))
     return found
 

@@ -29,7 +29,21 @@ def settle(stated: tuple[str, ...], tree: Tree, path: str, at: Origin) -> Settle
     definition = exported.definitions.get((group, "KubeDescheduler"))
     served = definition.versions.get(version) if definition else None
     present = _nearest(stated[0], below(served.schema, "properties", "spec", "properties") if served else {})
-    return Settled(tuple(dict.fromkeys((present, *stated[1:]))), list(unusable(exported, at)))
+    problems = list(unusable(exported, at))
+    if TABLE[present].series != TABLE[stated[0]].series:
+        problems.append(_other(TABLE[present], TABLE[stated[0]], at))
+        present = stated[0]
+    return Settled(tuple(dict.fromkeys((present, *stated[1:]))), problems)
+
+
+def _other(exported: Schema, stated: Schema, at: Origin) -> Problem:
+    """A definition settles which of the schemas of a minor release it is; another release it cannot be."""
+    message = (
+        f"the exported definition is that of {exported.title}, and the version given is that of {stated.title}: "
+        "the version holds, and the definition is passed over"
+    )
+    help = "Export the definition of this cluster anew, or correct versions.deschedulerOperator."
+    return Problem("release/mismatch", at, message, help)
 
 
 def unusable(exported: crds.Exported, at: Origin) -> Iterator[Problem]:

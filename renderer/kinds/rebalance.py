@@ -157,9 +157,3 @@ def _check_topology(site: Site, at: Origin) -> Iterator[Problem]:
     if site.topology == "single-node":
         message = "topology single-node has no second node that a machine could move to"
         yield Problem("rebalance/topology", at, message, help)
-    if site.topology == "hosted" and site.platform == "openshift":
-        message = (
-            "topology hosted cannot be rebalanced: its nodes take no MachineConfig, "
-            "and without pressure metrics the operator scales the descheduler to zero"
-        )
-        yield Problem("rebalance/topology", at, message, help)

@@ -9,6 +9,7 @@ from renderer.kinds import (
     rebalance_background,
     rebalance_evictions,
     rebalance_exclusion,
+    rebalance_pressure,
     rebalance_surroundings,
 )
 from renderer.kinds.base import Request, Site
@@ -32,6 +33,9 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
     if not known:
         yield from _no_version(site)
         return
+    if site.topology == "hosted" and (wrong := _hosted(spec, known, at.below("clusters"))):
+        yield wrong
+        return
     for schema in known:
         yield from _judge(spec, schema, at)
     yield from rebalance_exclusion.on_operator(spec, at)
@@ -49,6 +53,18 @@ def requests(spec: RebalanceSpec, at: Origin, site: Site, policy: str) -> Iterat
         yield from soft_taint.requests(spec, spec.soft_taint, at, site, policy, known)
     if keep:
         yield _kept(spec, at.below("onRemoval"), site)
+
+
+def _hosted(spec: RebalanceSpec, known: Sequence[Schema], at: Origin) -> Problem | None:
+    """Nodes of a hosted control plane take no MachineConfig, which is how pressure metrics are turned on."""
+    effect = "and without pressure metrics the operator scales the descheduler to zero"
+    if not rebalance_pressure.checked(spec, known):
+        effect = "so that nothing here turns on their pressure metrics"
+        if not spec.pressure_stall.enable:
+            return None
+    message = f"topology hosted cannot be rebalanced so: its nodes take no MachineConfig, {effect}"
+    help = "Leave these clusters out of the policy, or use profiles that do without pressure metrics."
+    return Problem("rebalance/topology", at, message, help)
 
 
 def _kept(spec: RebalanceSpec, at: Origin, site: Site) -> Problem:

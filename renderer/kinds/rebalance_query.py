@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from renderer import catalog, documents, promql
-from renderer.kinds import expressions, rule_objects
+from renderer.kinds import expressions, rebalance_records, rule_objects
 from renderer.kinds.base import Request, Site
 from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.kinds.upstream_policy import RECORDS
 from renderer.model import Origin, Problem
+from renderer.releases.descheduler_operator import TABLE
 from renderer.releases.operator_metrics import METRICS
 from renderer.words import shown
 
 OURS, OPERATORS = "kubevirt_policy:", "descheduler:"
 """What our catalogue records under, and the descheduler operator."""
+_NOTHING = "no node would have a load, and nothing would be balanced"
 _EXPORTER = re.compile(r"(?:instance:)?node_[^:]*$|instance:node_")
 _NEAREST = {METRICS[name].query: record for name, record in RECORDS.items()} | {
     "descheduler:nodeutilization:cpu:avg1m": RECORDS["CPUUsage"]
@@ -86,9 +88,25 @@ def judge(query: Query, at: Origin, site: Site) -> Iterator[Problem]:
         if not ours and not (name.startswith(OPERATORS) and site.platform == "kubernetes"):
             continue
         reason = "no group of the catalogue records" if ours else "only OpenShift's descheduler operator records"
-        message = f"{reason} {shown(name)}: no node would have a load, and nothing would be balanced"
+        message = f"{reason} {shown(name)}: {_NOTHING}"
         place = documents.within(at, *promql.place(query.query, name))
         yield Problem("rebalance/unknown-record", place, message, f"The nearest there is: {_nearest(name, records)}.")
+
+
+def unrecorded(names: Iterable[str], asked: Iterable[str], at: Origin, site: Site) -> Iterator[Problem]:
+    """Those of the names that nothing records there, where the groups that are asked for are rendered."""
+    records, present = _records(site), catalog.groups(asked, rule_objects.source(site)).keys()
+    for name in sorted(names):
+        if name.startswith(OPERATORS) and site.platform == "openshift":
+            known = [TABLE[schema] for schema in site.descheduler.schemas]
+            yield from rebalance_records.judge(Query(query=name), known, at)
+        elif name.startswith(OPERATORS) or (name.startswith(OURS) and name not in records):
+            message = f"a record that the query reads goes by {shown(name)}, which nothing records: {_NOTHING}"
+            yield Problem("rebalance/unknown-record", at, message, f"The nearest there is: {_nearest(name, records)}.")
+        elif name in records and records[name] not in present:
+            message = f"a record that the query reads goes by {shown(name)}, which nothing records there: {_NOTHING}"
+            help = f"Name {records[name]} under catalog in a RecordingRules policy of these clusters."
+            yield Problem("rebalance/unknown-record", at, message, help)
 
 
 def _node_names(text: str, site: Site) -> Iterator[_Told]:

@@ -14,6 +14,9 @@ from renderer.releases import hyperconverged, kubevirt
 from renderer.releases.descheduler_operator import Schema, spelled
 from renderer.words import listed, shown
 
+_SCHEDULER = "cluster"
+"""The only Scheduler that the operator reads; a patch may leave its name out."""
+
 
 def judge(spec: RebalanceSpec, known: Sequence[Schema], site: Site, at: Origin) -> Iterator[Problem]:
     """On OpenShift."""
@@ -74,11 +77,16 @@ def _scheduler(
         yield _fights(f"profile HighNodeUtilization ({packs})", at)
 
 
+def _name(body: Body) -> object:
+    return manifests.below(body, "metadata").get("name")
+
+
 def _profiles(found: list[tuple[Body, Origin]]) -> Iterator[tuple[str, str]]:
     """The scheduler profiles that manifests state, each with its place; none is OpenShift's LowNodeUtilization."""
     for body, origin in found:
         profile = manifests.below(body, "spec").get("profile")
-        if manifests.of_kind(body, "Scheduler", "config.openshift.io/") and isinstance(profile, str) and profile:
+        read = manifests.of_kind(body, "Scheduler", "config.openshift.io/") and _name(body) in (None, _SCHEDULER)
+        if read and isinstance(profile, str) and profile:
             place = origin.below("spec", "profile").position
             yield profile, place.place
 

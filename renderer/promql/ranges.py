@@ -9,7 +9,9 @@ from typing import Any
 from renderer.promql import nodes
 from renderer.promql.labels import LABELLING
 
-_NO_SHARES = re.compile(r":sum$|_bytes$|_bytes:|^node_load\d+$")
+_NO_SHARES = re.compile(
+    r":sum$|_bytes$|_bytes:|^node_load\d+$|:eviction_count:|^kubevirt_policy:.*:(?:count|info|\w+1h|\w*seconds|rate)$"
+)
 """Names of sums, of sizes, and of the length of the run queue, none of which is a share."""
 _COUNTERS = re.compile(r"_(?:total|count|sum)$")
 _PASSING = LABELLING | frozenset(

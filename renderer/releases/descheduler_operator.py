@@ -67,6 +67,11 @@ class Schema:
     sources: tuple[str, ...] = field(default=(), compare=False)
 
     @property
+    def series(self) -> str:
+        """The minor release of the operator, of which one may have been built with several schemas."""
+        return ".".join(self.installed.split(".")[:2])
+
+    @property
     def title(self) -> str:
         """How messages name it: the version that people find in their cluster, and the schema it brings."""
         return f"descheduler operator {self.installed} (schema {self.name})"
