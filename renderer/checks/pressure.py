@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from renderer.checks.records import own, reached, spread
+from renderer.checks.records import own, queries, reached, spread
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
-from renderer.kinds.rebalance import RebalancePolicy
-from renderer.kinds.rebalance_spec import Query
 from renderer.model import Problem
 from renderer.releases.descheduler_operator import TABLE
 from renderer.releases.operator_metrics import BY_PRESSURE, PRESSURE
@@ -23,15 +21,11 @@ _Records: TypeAlias = Mapping[str, Sequence[str]]
 def without_pressure(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]:
     """Named metrics, and operators that look for themselves, are told with the policy."""
     known = [TABLE[name] for name in site.descheduler.schemas] if site.platform == "openshift" else []
-    for policy in policies:
-        if not isinstance(policy.value, RebalancePolicy) or not isinstance(policy.value.spec.metric, Query):
-            continue
+    for spec, query, at in queries(policies):
         from renderer.kinds import rebalance_pressure, rebalance_surroundings  # late: most fleets have no query
 
-        spec = policy.value.spec
         if any(schema.takes_metrics for schema in known) and not rebalance_pressure.checked(spec, known):
-            read = _needed(policy.value.spec.metric.query, _records(policies, site))
-            at, found = policy.origin.below("spec", "utilization", "query"), rebalance_surroundings.find(spec, site)
+            read, found = _needed(query.query, _records(policies, site)), rebalance_surroundings.find(spec, site)
             effect = f"the query reads {shown(read)}, which has no samples without them, and no node is balanced"
             yield from rebalance_pressure.missing(spec, found, site, at, effect) if read else ()
 

@@ -4,41 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from renderer.checks.records import own, reached
+from renderer.checks.records import own, queries, reached
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
-from renderer.kinds.rebalance import RebalancePolicy
-from renderer.kinds.rebalance_spec import Query
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.model import Problem
 
 
 def through_records(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]:
     """What a query gives, told where the query alone does not show it."""
-    for policy in policies:
-        if isinstance(policy.value, RebalancePolicy) and isinstance(policy.value.spec.metric, Query):
-            from renderer import promql  # late, both: most fleets have no query
-            from renderer.kinds import rebalance_query
+    for _, query, at in queries(policies):
+        from renderer import promql  # late, both: most fleets have no query
+        from renderer.kinds import rebalance_query
 
-            query, at = policy.value.spec.metric, policy.origin.below("spec", "utilization", "query")
-            text = promql.unfolded(query.query, _records(policies))
-            if text != query.query:
-                yield from rebalance_query.through_records(query, text, at, site)
+        text = promql.unfolded(query.query, _records(policies))
+        if text != query.query:
+            yield from rebalance_query.through_records(query, text, at, site)
 
 
 def unrecorded(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]:
     """Records of the catalogue and of the operator that own records cannot do without, and that nothing makes."""
     asked = [name for one in policies if isinstance(one.value, RecordingRules) for name in one.value.spec.catalog]
-    for policy in policies:
-        if isinstance(policy.value, RebalancePolicy) and isinstance(policy.value.spec.metric, Query):
-            from renderer import promql  # late, both: most fleets have no query
-            from renderer.kinds import rebalance_query
+    for spec, query, at in queries(policies):
+        from renderer import promql  # late, both: most fleets have no query
+        from renderer.kinds import rebalance_query
 
-            spec, found = policy.value.spec, promql.parse(policy.value.spec.metric.query)
-            further = reached(found.needs, _needs(policies).get).keys() - found.metrics
-            at = policy.origin.below("spec", "utilization", "query")
-            yield from rebalance_query.unrecorded(further, [*asked, *rebalance_query.groups(spec, site)], at, site)
+        found = promql.parse(query.query)
+        further = reached(found.needs, _needs(policies).get).keys() - found.metrics
+        yield from rebalance_query.unrecorded(further, [*asked, *rebalance_query.groups(spec, site)], at, site)
 
 
 def _needs(policies: Sequence[Decoded[Policy]]) -> Mapping[str, frozenset[str]]:

@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from renderer.decode import Decoded
 from renderer.kinds import Policy
+from renderer.kinds.rebalance import RebalancePolicy
+from renderer.kinds.rebalance_spec import Query, RebalanceSpec
 from renderer.kinds.recording_rules import RecordingRules
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin
@@ -24,6 +26,13 @@ def own(policies: Sequence[Decoded[Policy]]) -> Iterator[tuple[Rule, Origin]]:
             for _, rule, at in policy.value.rules(policy.origin):
                 if rule.record is not None:
                     yield rule, at
+
+
+def queries(policies: Sequence[Decoded[Policy]]) -> Iterator[tuple[RebalanceSpec, Query, Origin]]:
+    """The queries of a cluster's own, with what asks for them and their places."""
+    for policy in policies:
+        if isinstance(policy.value, RebalancePolicy) and isinstance(policy.value.spec.metric, Query):
+            yield policy.value.spec, policy.value.spec.metric, policy.origin.below("spec", "utilization", "query")
 
 
 def reached(names: Iterable[str], read_by: Callable[[str], AbstractSet[str] | None]) -> Reads:

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from renderer import documents
-from renderer.checks.records import own, reached, spread
+from renderer.checks.records import own, queries, reached, spread
 from renderer.decode import Decoded
 from renderer.kinds import Policy
 from renderer.kinds.base import Site
-from renderer.kinds.rebalance import RebalancePolicy
 from renderer.kinds.rebalance_spec import Query
 from renderer.kinds.rule_spec import Rule
 from renderer.model import Origin, Position, Problem
@@ -37,10 +36,8 @@ def across(policies: Sequence[Decoded[Policy]], site: Site) -> Iterator[Problem]
         records.setdefault(rule.name, []).append((rule, at))
     for placed in records.values():
         yield from _duplicates(placed)
-    for policy in policies:
-        if isinstance(policy.value, RebalancePolicy) and isinstance(policy.value.spec.metric, Query):
-            at = policy.origin.below("spec", "utilization", "query")
-            yield from _lost(policy.value.spec.metric, at, records, site)
+    for _, query, at in queries(policies):
+        yield from _lost(query, at, records, site)
 
 
 def _duplicates(placed: Sequence[Placed]) -> Iterator[Problem]:

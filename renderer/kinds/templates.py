@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice, pairwise
+
+from renderer.promql import Token
 
 MOST = 10
 """Faults that are told of one text."""
@@ -78,17 +81,6 @@ class Template:
     unclosed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-
 @dataclass(slots=True)
 class _Block:
     """An open block: its word, where it stands, and the variables that are declared in it."""
@@ -127,6 +119,7 @@ def _action(text: str, at: int) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def functions(text: str) -> dict[str, int]:
     """The functions that it calls, each with the place of its first use; words in what is no template are none."""
     found: dict[str, int] = {}
@@ -163,7 +156,7 @@ def _faults(text: str, found: Template) -> Iterator[Fault]:
         yield Fault(f"{block.word} has no end", "Write {{ end }} where the block ends.", block.offset, len(block.word))
 
 
-def _tokens(action: Action) -> Iterator[_Token]:
+def _tokens(action: Action) -> Iterator[Token]:
     """Also of what is wrong: each character that begins no token is one, of kind `bad`."""
     text, at = action.text, 0
     if len(text) > 1 and text[0] == "-" and text[1].isspace():
@@ -172,15 +165,15 @@ def _tokens(action: Action) -> Iterator[_Token]:
     while at < end:
         found = _TOKEN.match(text, at, end)
         if found is None:
-            yield _Token("bad", text[at], action.offset + at)
+            yield Token("bad", text[at], action.offset + at)
             at += 1
             continue
         if found.lastgroup != "space":
-            yield _Token(str(found.lastgroup), found.group(), action.offset + at)
+            yield Token(str(found.lastgroup), found.group(), action.offset + at)
         at = found.end()
 
 
-def _spelling(text: str, action: Action, tokens: list[_Token]) -> Iterator[Fault]:
+def _spelling(text: str, action: Action, tokens: list[Token]) -> Iterator[Fault]:
     """What is wrong with a single action."""
     whole = action.offset - 2, len(action.text) + 4
     if not tokens:
@@ -197,14 +190,14 @@ def _spelling(text: str, action: Action, tokens: list[_Token]) -> Iterator[Fault
     yield from _brackets(tokens)
 
 
-def _character(token: _Token) -> Fault:
+def _character(token: Token) -> Fault:
     if token.text == "'":
         return Fault("a text stands between double quotes", "Write \"…\" or `…` in place of '…'.", token.start, 1)
     help = "Templates compare with eq, ne, lt, le, gt and ge, and do not compute: let the expression do that."
     return Fault(f"{token.text} is no part of a template", help, token.start, 1)
 
 
-def _order(tokens: list[_Token]) -> Iterator[Fault]:
+def _order(tokens: list[Token]) -> Iterator[Fault]:
     """Values that are missing, and such as touch each other."""
     first, last = tokens[0], tokens[-1]
     if first.text in (*_BRANCHING, *_NAMED) and len(tokens) == 1:
@@ -222,15 +215,15 @@ def _order(tokens: list[_Token]) -> Iterator[Fault]:
             yield Fault(f"{words} is no value", "Separate the two by a blank.", token.start, len(token.text))
 
 
-def _touching(before: _Token, token: _Token) -> bool:
+def _touching(before: Token, token: Token) -> bool:
     """Whether two values stand without a blank between them, where the second is no field of the first."""
     values = before.kind in _OPERANDS and token.kind in (*_OPERANDS[:-1], "open")
     return before.end == token.start and values and (token.kind != "field" or before.kind == "dot")
 
 
-def _brackets(tokens: list[_Token]) -> Iterator[Fault]:
-    opened: list[_Token] = []
-    for before, token in pairwise([_Token("", "", 0), *tokens]):
+def _brackets(tokens: list[Token]) -> Iterator[Fault]:
+    opened: list[Token] = []
+    for before, token in pairwise([Token("", "", 0), *tokens]):
         if token.kind == "open":
             opened.append(token)
         elif token.kind == "close" and not opened:
@@ -243,7 +236,7 @@ def _brackets(tokens: list[_Token]) -> Iterator[Fault]:
         yield Fault("( has no counterpart", "Close the bracket, or remove it.", token.start, 1)
 
 
-def _blocks(tokens: list[_Token], opened: list[_Block], *, spelled: bool) -> Iterator[Fault]:
+def _blocks(tokens: list[Token], opened: list[_Block], *, spelled: bool) -> Iterator[Fault]:
     """Follows the blocks; `opened` are those around the action, and what is declared in them."""
     word = tokens[0].text if tokens and tokens[0].kind == "word" else ""
     place = (tokens[0].start, len(word)) if tokens else (0, 0)
@@ -274,7 +267,7 @@ def _missing(word: str, opened: list[_Block]) -> str:
     return ""
 
 
-def _variables(tokens: list[_Token], declared: set[str]) -> Iterator[Fault]:
+def _variables(tokens: list[Token], declared: set[str]) -> Iterator[Fault]:
     number = next((index for index, token in enumerate(tokens) if token.kind == "declare"), -1)
     declares = number >= 0 and tokens[number].text == ":="
     new = {token.text for token in tokens[:number] if token.kind == "variable"} if declares else set()

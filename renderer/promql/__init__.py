@@ -2,7 +2,7 @@
 
 from renderer.promql.parsing import Call, Expression, Fault, Window, parse
 from renderer.promql.syntax import Feature
-from renderer.promql.tokens import place
+from renderer.promql.tokens import Token, place
 from renderer.promql.unfolding import unfolded
 
-__all__ = ["Call", "Expression", "Fault", "Feature", "Window", "parse", "place", "unfolded"]
+__all__ = ["Call", "Expression", "Fault", "Feature", "Token", "Window", "parse", "place", "unfolded"]

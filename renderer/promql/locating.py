@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import product
 
@@ -84,11 +85,14 @@ def _misplaced(text: str, message: str, found: list[Token], check: Check) -> Tok
     """The first token with which no valid expression begins; the end where all of them could go on."""
     if message != SYNTAX or len(found) > _MANY:
         return None
-    for index, token in enumerate(found):
-        candidates = _completions(text[: token.end], found[: index + 1])
-        if all(check(candidate).startswith(_NO_BEGINNING) for candidate in candidates):
-            return token
-    return Token("end", "", max(len(text.rstrip()) - 1, 0))
+
+    def hopeless(number: int) -> bool:
+        candidates = _completions(text[: found[number].end], found[: number + 1])
+        return all(check(candidate).startswith(_NO_BEGINNING) for candidate in candidates)
+
+    # What goes on behind a beginning that cannot go on does not help either.
+    first = bisect_left(range(len(found)), True, key=hopeless)
+    return found[first] if first < len(found) else Token("end", "", max(len(text.rstrip()) - 1, 0))
 
 
 def _completions(start: str, found: list[Token]) -> Iterator[str]:

@@ -79,6 +79,8 @@ def children(node: Any) -> list[Any]:
             return [node.expr] if node.param is None else [node.param, node.expr]
         case "ParenExpr" | "UnaryExpr" | "SubqueryExpr":
             return [node.expr]
+        case "MatrixSelector":
+            return [node.vector_selector]
         case _:
             return []
 

@@ -97,14 +97,10 @@ class Expression:
     def asked(self) -> dict[str, frozenset[str]]:
         """By label, the values and patterns that selectors ask for, as `="a"` and `=~"b.*"`."""
         found: dict[str, set[str]] = {}
-        for token, operator, value in zip(*(self._tokens[number:] for number in range(3)), strict=False):
+        for (token, operator), (_, value) in pairwise(pairwise(tokens(self.text))):
             if operator.text in ("=", "=~") and token.kind in ("name", "string") and value.kind == "string":
                 found.setdefault(token.text.strip("\"'`"), set()).add(f"{operator.text}{value.text[1:-1]}")
         return {label: frozenset(values) for label, values in found.items()}
-
-    @property
-    def _tokens(self) -> list[Token]:
-        return list(tokens(self.text))
 
     @property
     def needs(self) -> frozenset[str]:
@@ -144,8 +140,6 @@ class Expression:
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Expression:
     """The expression; the functions that it calls are not judged here, as that depends on the release."""
-    import promql_parser
-
     found = list(tokens(text))
     calls = tuple(_calls(found))
     if (deep := _too_deep(found)) is not None:
@@ -154,11 +148,11 @@ def parse(text: str) -> Expression:
     wrong = tuple(Fault(said, token.start, len(token.text)) for token, said in refused)
     if wrong:
         return Expression(text, faults=wrong, calls=calls)
-    message = _check(text)
+    readable = syntax.readable(text, found)
+    tree, message = _parsed(readable)
     if message:
         unknown = _UNKNOWN.search(message) is not None
-        return Expression(text, faults=() if unknown else (_fault(text, message, found),), calls=calls)
-    tree = promql_parser.parse(syntax.readable(text, found))
+        return Expression(text, faults=() if unknown else (_fault(text, readable, message, found),), calls=calls)
     features = tuple(syntax.features(found))
     return Expression(text, (), calls, features, frozenset(_metrics(tree)), tuple(_windows(found, tree)), tree)
 
@@ -175,25 +169,31 @@ def _too_deep(found: list[Token]) -> Fault | None:
 
 def _check(text: str) -> str:
     """What the parser says of a text; nothing where it is valid."""
+    return _parsed(syntax.readable(text, list(tokens(text))))[1]
+
+
+def _parsed(readable: str) -> tuple[Any, str]:
+    """The tree, or what the parser says of the text."""
     import promql_parser
 
     try:
-        promql_parser.parse(syntax.readable(text, list(tokens(text))))
+        return promql_parser.parse(readable), ""
     except ValueError as error:
-        return str(error)
+        return None, str(error)
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # the native code's own, which nothing exports
             raise
-        return f"the parser cannot read this: {error}"
-    return ""
+        return None, f"the parser cannot read this: {error}"
 
 
-def _fault(text: str, message: str, found: list[Token]) -> Fault:
+def _fault(text: str, readable: str, message: str, found: list[Token]) -> Fault:
     if (newer := _newer(message, found)) is not None:
         return newer
+    # Many beginnings are tried: where nothing is replaced in the whole, nothing is in them.
+    place = locate(text, message, _check if readable != text else lambda beginning: _parsed(beginning)[1])
     if message != SYNTAX:
-        return Fault(message, *locate(text, message, _check))
-    return Fault("this is not PromQL", *locate(text, message, _check), needs=(PARSER_KNOWS[0], PARSER_KNOWS[1] + 1))
+        return Fault(message, *place)
+    return Fault("this is not PromQL", *place, needs=(PARSER_KNOWS[0], PARSER_KNOWS[1] + 1))
 
 
 def _computes(first: str, second: str = "") -> bool:
@@ -227,8 +227,7 @@ def _calls(found: list[Token]) -> Iterator[Call]:
 
 def _metrics(tree: Any) -> Iterator[str]:
     for node in nodes.walk(tree):
-        selector = node.vector_selector if nodes.kind(node) == "MatrixSelector" else node
-        if nodes.kind(selector) == "VectorSelector" and (name := nodes.metric(selector)):
+        if nodes.kind(node) == "VectorSelector" and (name := nodes.metric(node)):
             yield name
 
 

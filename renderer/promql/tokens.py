@@ -24,7 +24,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text; `kind` is string, number, name, mark, or bad for what no token begins with."""
+    """A piece of a text; in PromQL `kind` is string, number, name, mark, or bad for what no token begins with."""
 
     kind: str
     text: str
