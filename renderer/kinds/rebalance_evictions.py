@@ -21,10 +21,10 @@ def on_operator(spec: RebalanceSpec, schema: Schema, at: Origin) -> Iterator[Pro
         else:
             help = f"The limits came with {since(17)}: upgrade it, or rebalance by hand there."
             yield Problem("rebalance/inert", at, message, help)
-    if given.per_node is not None and (message := _node_limit(spec, schema)):
+    elif given.per_node is not None and (message := _node_limit(spec, schema)):
         help = f"Remove it there; it works from {since(22 if spec.metric else 20)} on."
         yield Problem("rebalance/inert", at.below("perNode"), message, help)
-    elif "total" in schema.limits:
+    else:
         yield from _above_total(spec, at.below("perNode"))
 
 
